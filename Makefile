@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The front door. Everything here is a short way to say what CMake and CTest do; CONTRIBUTING.md has their options.
+# Short names for calls of CMake and CTest; CONTRIBUTING.md has their options.
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -7,18 +7,19 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-# Continuous integration, which sets CI, makes warnings errors; in all targets, so that none of them compiles anew.
+# Continuous integration, which sets CI, makes warnings errors; in all targets, so that none of them compiles again.
 ifneq ($(CI),)
 override CMAKE_FLAGS += -DCOLL_WERROR=ON
 endif
 
-# The sanitizer builds of `make test`, without what no sanitized test uses. The thread sanitizer follows one process.
+# The sanitizer builds of `make test`, without parts that no sanitized test uses. The thread sanitizer follows one
+# process.
 ASAN_BUILD = $(BUILD)-asan
 ASAN_FLAGS = -DCOLL_SANITIZE=address,undefined -DCOLL_BENCH=OFF
 TSAN_BUILD = $(BUILD)-tsan
 TSAN_FLAGS = -DCOLL_SANITIZE=thread -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF -DCOLL_TOOLS=OFF
 
-# What a target does, and how long that takes on two cores without cached compilations; printed before it starts.
+# What a target does, and how long it takes on two cores without cached compilations; printed before it starts.
 about_build = builds everything: library, shims, collctl, benchmarks and tests (about 20 minutes)
 about_demo = builds the library and the MPI shims (about 4 minutes), then runs an MPI program with and without libcoll, \
   side by side (about 90 seconds)

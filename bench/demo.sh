@@ -6,7 +6,7 @@
 set -eu
 here=$(dirname "$0")
 build=${1:?usage: $0 BUILD_DIR}
-# Other work on the machine blurs the figures; root may ask for priority.
+# Other work on the machine disturbs the times; root can raise the priority.
 urgent=$(test "$(id -u)" -eq 0 && echo --urgent || true)
 
 echo "== 1. An unmodified MPI program: which airport does the US airline network miss most?"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What it costs to find the bound plan of a call: to be below 10 ns, also where calls of many kinds alternate.
+// The cost of finding the bound plan of a call; the target is 10 ns, also if calls of many kinds alternate.
 #include <benchmark/benchmark.h>
 
 #include <vector>

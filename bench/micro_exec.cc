@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the executor costs per step of a cached plan, by kind of step, on a channel of one rank: the step's own work is as
-// little as it can be, so what is seen is the executor. `per_step` is to be at most 10 ns. And what binding costs.
+// The cost of the executor per step of a cached plan, by kind of step, on a channel of one rank: the work of a step is as
+// small as possible, so the executor dominates. The target of `per_step` is 10 ns. Also measures binding.
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -42,7 +42,7 @@ void posts(benchmark::State& state) {
 }
 BENCHMARK(posts);
 
-// Every wait is met when it is looked at.
+// Every wait finds its flag set.
 void waits(benchmark::State& state) {
   Builder b(Collective::barrier, "waits", 1, 0);
   uint16_t flag = b.flag();
@@ -62,7 +62,7 @@ void copies_of_64_bytes(benchmark::State& state) {
 }
 BENCHMARK(copies_of_64_bytes);
 
-// What a pipelined reader does: wait, copy, post, once a pass.
+// The steps of a pipelined reader: wait, copy, post, once per iteration.
 void passes_of_wait_copy_post(benchmark::State& state) {
   Builder b(Collective::bcast, "passes", 1, 0);
   uint16_t range = b.range({}), ready = b.flag(), read = b.flag();
@@ -74,7 +74,7 @@ void passes_of_wait_copy_post(benchmark::State& state) {
 }
 BENCHMARK(passes_of_wait_copy_post);
 
-// Beginning and ending a plan that has nothing to do.
+// Begins and ends a plan without work.
 void empty_plan(benchmark::State& state) {
   Builder b(Collective::barrier, "empty", 1, 0);
   uint16_t flag = b.flag();
@@ -83,7 +83,7 @@ void empty_plan(benchmark::State& state) {
 }
 BENCHMARK(empty_plan);
 
-// Making and binding the plan that a first call of a shape needs, for one of eight ranks.
+// Creates and binds the plan of a first call, for one of eight ranks.
 void plan_of_eight(benchmark::State& state, bool binds) {
   std::vector<coll::topo::Place> places(8);
   auto hierarchy = coll::topo::Hierarchy::from_places(places);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copy and reduce kernels beside what they have to beat: the C library's memcpy and a loop that the compiler
+// Compares copy and reduction kernels with the C library's memcpy and with a loop that the compiler
 // vectorizes for this machine. Each pair runs in one process; compare the lines of one size.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace coll::mem;
 
-// Touched, page-aligned memory, as send and receive buffers are.
+// Touched, page-aligned memory, like send and receive buffers.
 class Memory {
  public:
   explicit Memory(size_t bytes) : bytes_(bytes) {
@@ -82,7 +82,7 @@ BENCHMARK(copies_to_two)->RangeMultiplier(16)->Range(1 << 10, 16 << 20)->ArgName
 
 // ---- reductions: bytes of one operand, sources, offset -------------------------------------------------------------------
 
-// What a programmer would write; the attributes ask for what -O3 -march=native would give.
+// The obvious loop, compiled as with -O3 -march=native.
 #if defined(__x86_64__)
 __attribute__((noinline, optimize("O3"), target_clones("default", "arch=haswell", "arch=skylake-avx512")))
 #else
@@ -104,7 +104,7 @@ void plain_loop(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes * 3));
 }
 
-// Bytes processed are those loaded and stored.
+// Counts bytes loaded and stored.
 void reduces(benchmark::State& state, const char* target, coll_op op, coll_datatype type) {
   const size_t bytes = state.range(0), offset = state.range(2);
   const int sources = static_cast<int>(state.range(1));
@@ -129,7 +129,7 @@ void reduce_sizes(benchmark::internal::Benchmark* benchmark, std::initializer_li
   benchmark->ArgNames({"bytes", "sources", "offset"});
 }
 
-// Float sums in full; of the other operations and types, and of the other targets, what stays in the first cache.
+// Measures float sums at all sizes; other operations, types and targets only at sizes that fit into the L1.
 void register_reductions() {
   reduce_sizes(benchmark::RegisterBenchmark("plain_loop/sum/float", plain_loop), {2});
   const char* best = simd_targets().front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The native API against what the machine can do, in one run, two ranks on two cores:
+// Compares the native API with the limits of the machine, in one run, two ranks on two cores:
 //
 //   allreduce of 8 B     against two one-way latencies of a cache line plus 60 ns
 //   bcast of 1 MiB       against the copies that its plan makes: the root copies into memory that the reader has read,
@@ -38,7 +38,7 @@ struct alignas(128) Line {
   std::atomic<uint64_t> value;
 };
 
-// What the two ranks share besides libcoll: a bootstrap, a common start, a buffer to measure the machine with.
+// Memory that the two ranks share besides libcoll: a bootstrap, a common start, a buffer for measuring the machine.
 struct Shared {
   Line arrived[2], turn;
   std::atomic<double> took[2];
@@ -71,7 +71,7 @@ int allgather(const void* send, void* recv, size_t bytes, void*) {
   return 0;
 }
 
-// The slower rank's time for `work`, both starting together after `prepare`.
+// Returns the time of the slower rank for `work`; both start together after `prepare`.
 double timed(const std::function<void()>& prepare, const std::function<void()>& work) {
   prepare();
   meet();
@@ -92,7 +92,7 @@ void read_through(const char* memory) {
   for (size_t i = 0; i < mib; i += 64) (void)*static_cast<const volatile char*>(memory + i);
 }
 
-// One way of a line that both write in turn.
+// One-way latency of a line that both write alternately.
 double line_latency_ns() {
   uint64_t first = shared->turn.value.load();
   meet();

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Usage: bench/run.sh BUILD_DIR [options of bench/driver/compare.py], e.g. --quick, --ranks 8, --json FILE, --svg FILE
-# First libcoll beside the MPI libraries, then the native API beside the machine's limits, the price of a step, and
-# predicted beside measured times.
+# Compares libcoll with the MPI libraries and the native API with the limits of the machine, measures the cost of a step, and
+# compares predicted with measured times.
 set -u
 here=$(dirname "$0")
 build=$1
@@ -20,7 +20,7 @@ fi
 collctl=$build/tools/collctl
 if [ -x "$collctl" ]; then
   printf '\nWhat the table of this machine predicts, and what it chooses\n'
-  # Without a table of the user's own: one for this benchmark.
+  # Creates a table for this benchmark unless the user has one.
   if "$collctl" info --no-probe --json | grep -q '"path": null'; then
     COLL_TABLE=$build/bench/table.json
     export COLL_TABLE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Finds once what the directories use, and names all that is missing in one message with its remedy.
+# Finds the dependencies of all directories, and prints all missing ones in one message with the command that installs them.
 #
 # Targets for the directories:
 #   PkgConfig::HWLOC  PkgConfig::HWY  PkgConfig::URING  PkgConfig::NUMA
@@ -8,18 +8,18 @@
 
 set(coll_missing "")
 
-# coll_need(LABEL found DEBIAN packages [OPTION option]): notes a miss; an option names the part that needs it.
+# coll_need(LABEL found DEBIAN packages [OPTION option]): notes a missing dependency; `option` switches off the part that needs it.
 function(coll_need label found)
   cmake_parse_arguments(arg "" "OPTION" "DEBIAN" ${ARGN})
   if(found)
     return()
   endif()
   list(JOIN arg_DEBIAN " " packages)
-  set(remedy "apt-get install ${packages}")
+  set(fix "apt-get install ${packages}")
   if(arg_OPTION)
-    string(APPEND remedy ", or leave that part out with -D${arg_OPTION}=OFF")
+    string(APPEND fix ", or leave that part out with -D${arg_OPTION}=OFF")
   endif()
-  set(coll_missing "${coll_missing}  ${label}: ${remedy}\n" PARENT_SCOPE)
+  set(coll_missing "${coll_missing}  ${label}: ${fix}\n" PARENT_SCOPE)
 endfunction()
 
 # The library itself.

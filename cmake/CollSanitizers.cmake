@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What a sanitizer build changes: flags, which tests run, and the environment they run in. Sets
+# The settings of a sanitizer build: flags, the tests that run, and their environment. Sets
 #   COLL_SANITIZER             "", "asan" or "tsan": the prefix of the test names
 #   COLL_SANITIZER_LABELS      labels whose tests run in this build (empty: all)
 #   COLL_SANITIZER_LAUNCHER    what a test command must be started with
@@ -9,14 +9,14 @@
 set(COLL_SANITIZER "")
 set(COLL_SANITIZER_LABELS "")
 set(COLL_SANITIZER_LAUNCHER "")
-# MPI refuses to start as root, and with more ranks than cores, unless told that both are meant.
-# Whoever has calibrated this machine tests the library as it is without, too.
+# MPI refuses to start as root, and with more ranks than cores, unless a variable allows it.
+# Tests ignore a table of this machine, so that they use the built-in defaults.
 set(COLL_TEST_ENVIRONMENT COLL_TABLE=none OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
-# MPI's own leaks are not ours.
+# Leaks of MPI itself are not reported.
 set(COLL_TEST_ENVIRONMENT_SHIM "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/lsan-mpi.supp:print_suppressions=0")
 
-# libFuzzer follows which edges of the code an input takes: without their counters it finds nothing.
+# libFuzzer follows which edges of the code an input reaches: without these counters it finds nothing.
 option(COLL_FUZZ "Build the fuzzers of tests/fuzz with clang's libFuzzer" OFF)
 if(COLL_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
@@ -30,9 +30,9 @@ endif()
 set(CMAKE_BUILD_TYPE Sanitize CACHE STRING "Build type" FORCE)
 set(coll_sanitize_link_flags -fsanitize=${COLL_SANITIZE})
 set(coll_sanitize_flags -O1 -g1 -fsanitize=${COLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-# Reports of undefined behaviour need a description of every check, 90 % of a test's writable data, and a runtime with
-# 6 MB of its own, all of which the leak check of every rank reads. Without reports a failed check is SIGILL, of which
-# the address sanitizer names the function. vptr is the one check that cannot do without them; it concerns virtual calls, of which the library has few.
+# Reports of undefined behaviour need a description of every check, 90 % of the writable data of a test, and a runtime
+# with 6 MB of its own, all of which the leak check of every rank reads. Without reports a failed check is SIGILL, whose
+# function the address sanitizer prints. Only vptr needs reports; it checks virtual calls, of which the library has few.
 option(COLL_SANITIZE_REPORTS "Report which check for undefined behaviour failed, and in which line (slow)" OFF)
 if(COLL_SANITIZE MATCHES "undefined" AND NOT COLL_SANITIZE_REPORTS)
   set(coll_sanitize_without_reports -fno-sanitize=vptr -fsanitize-undefined-trap-on-error)
@@ -42,7 +42,7 @@ endif()
 add_compile_options(${coll_sanitize_flags})
 add_link_options(${coll_sanitize_link_flags})
 
-# coll_sanitized_run(RESULT LAUNCHER): the exit status of an empty program, started as the tests will be.
+# coll_sanitized_run(RESULT LAUNCHER): returns the exit status of an empty program, started like the tests.
 function(coll_sanitized_run result launcher)
   file(WRITE ${CMAKE_BINARY_DIR}/sanitizer_probe.cc "int main() { return 0; }\n")
   execute_process(
@@ -66,7 +66,7 @@ coll_sanitized_run(coll_status "${COLL_SANITIZER_LAUNCHER}")
 
 if(COLL_SANITIZE MATCHES "thread")
   set(COLL_SANITIZER tsan)
-  # The sanitizer follows one process: ranks are threads there.
+  # The thread sanitizer follows one process, so ranks are threads.
   set(COLL_SANITIZER_LABELS unit threads)
   list(APPEND COLL_TEST_ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
   if(NOT coll_status EQUAL 0)
@@ -85,6 +85,6 @@ else()
   list(APPEND COLL_TEST_ENVIRONMENT
     "ASAN_OPTIONS=detect_leaks=${coll_leaks}:strict_string_checks=1:check_initialization_order=1:handle_sigill=1:handle_sigtrap=1"
     "UBSAN_OPTIONS=print_stacktrace=1"
-    # What must stand first in LD_PRELOAD when a library of this build is loaded into a program that was not sanitized.
+    # The runtime that LD_PRELOAD must load first if a program without sanitizers loads a library of this build.
     "COLL_SANITIZER_RUNTIME=${coll_runtime}")
 endif()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# How every directory declares its target: coll_library(), coll_program(), coll_test() and coll_script_test().
+# Functions with which every directory declares its targets: coll_library(), coll_program(), coll_test() and
+# coll_script_test().
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -11,14 +12,14 @@ set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# For what CMake compiles; coll_werror is the same for commands that call a compiler themselves.
+# For files that CMake compiles; coll_werror is the same for commands that call a compiler themselves.
 set(CMAKE_COMPILE_WARNING_AS_ERROR ${COLL_WERROR})
 set(coll_werror "")
 if(COLL_WERROR)
   set(coll_werror -Werror)
 endif()
 
-# Installed programs and shims find libcoll.so next to themselves, wherever the prefix is moved to.
+# Installed programs and shims find libcoll.so relative to themselves, so the prefix can be moved.
 file(RELATIVE_PATH coll_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/${coll_bin_to_lib}")
 
@@ -26,7 +27,7 @@ add_library(coll_flags INTERFACE)
 target_include_directories(coll_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/lib)
 target_compile_definitions(coll_flags INTERFACE _GNU_SOURCE)
 target_compile_options(coll_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
-# GCC 12 warns of "text" + string at -O3, CMake's Release, where nothing overlaps (its bug 105651).
+# GCC 12 warns about "text" + string at -O3, CMake's Release, although nothing overlaps (its bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(coll_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
@@ -69,13 +70,13 @@ set(coll_test_options "OPTIMIZED;SANITIZE_LATER;CPUS_LATER")
 set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE;NO_CHECK;EXCEPT;LATER;LONG")
 set(coll_test_lists "LABELS;ENVIRONMENT;ARGS;CPUS")
 
-# The processors with rules of their own, and one for every set of rules about loads and stores (lib/mem/processor.cc).
+# The processors with rules of their own, one for every set of rules about loads and stores (lib/mem/processor.cc).
 set(COLL_CPUS zen3 zen4 zen5 xeon neoverse)
 set(COLL_CPUS_BY_STORES zen4 zen5)
 
-# The kernels of the virtual machines. `make test` runs the newest; the others have the label long.
+# The kernels of the virtual machines. `make test` uses the newest; tests on the others have the label long.
 set(COLL_KERNELS 6.1 6.12)
-# The newest kernels that Debian has, and others that are built with checks; only the module's own tests run there.
+# Debian's newest kernels, and kernels built with checks; only the module's own tests run there.
 set(COLL_OTHER_KERNELS trixie-backports sid debug debug-6.12)
 function(coll_kernel_labels result kernel)
   list(GET COLL_KERNELS -1 newest)
@@ -86,7 +87,8 @@ function(coll_kernel_labels result kernel)
   endif()
 endfunction()
 
-# What `make check` builds: the programs of its tests, and what those start. Script tests add what they need.
+# The targets that `make check` builds: the programs of its tests, and the programs that they start. Script tests add
+# theirs.
 if(COLL_TESTS)
   add_custom_target(check_programs)
 endif()
@@ -94,7 +96,7 @@ endif()
 function(coll_test name)
   cmake_parse_arguments(arg "${coll_test_options}" "${coll_test_keywords}" "SOURCES;LINKS;${coll_test_lists}" ${ARGN})
   coll_program(${name} SOURCES ${arg_SOURCES} LINKS ${arg_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
-  # What most tests spend their time in is the library; compiling the tests themselves is half of a build.
+  # Most tests spend their time in the library, and compiling the tests is half of a build: optimize them less.
   if(NOT arg_OPTIMIZED)
     target_compile_options(${name} PRIVATE -O0 -g1)
   endif()
@@ -149,7 +151,7 @@ function(coll_script_test name)
   endif()
   set(prefix "")
   if(COLL_SANITIZER)
-    # The three builds of `make test` end in one ctest: names tell them apart.
+    # The three builds of `make test` are one ctest: their tests have different names.
     set(prefix ${COLL_SANITIZER}.)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")
     list(APPEND arg_LABELS ${COLL_SANITIZER})
@@ -166,7 +168,7 @@ function(coll_script_test name)
     endforeach()
   endif()
   if(COLL_SANITIZER)
-    # Sanitizers look at code, not at choices: one processor is enough.
+    # Sanitizers check code, not choices: one processor is enough.
     set(arg_CPUS "")
   endif()
   foreach(cpu here ${arg_CPUS})
@@ -176,14 +178,14 @@ function(coll_script_test name)
       set(full_name ${name}.${cpu})
       set(cpu_environment COLL_CPU=${cpu})
     endif()
-    # `make check` tests the rules for this machine's processor, `make test` those for the others too.
+    # `make check` tests the rules for this machine's processor, `make test` those for the others, too.
     set(labels ${arg_LABELS})
     if(in_check AND cpu STREQUAL "here")
       list(APPEND labels check)
     elseif(arg_CPUS_LATER AND NOT cpu STREQUAL "here")
       list(APPEND labels long)
     endif()
-    # GoogleTest's own list of what was skipped and why, which scripts/list-skips.py reads.
+    # GoogleTest's list of skipped cases with reasons, which scripts/list-skips.py reads.
     set(report GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/gtest/${full_name}.xml)
     add_test(NAME ${prefix}${full_name} COMMAND ${COLL_SANITIZER_LAUNCHER} ${arg_COMMAND})
     set_tests_properties(${prefix}${full_name} PROPERTIES
@@ -198,7 +200,7 @@ function(coll_script_test name)
   endforeach()
 endfunction()
 
-# Sets RESULT to the label of a test that gives none, by its folder.
+# Sets RESULT to the label of a test that has none, by its folder.
 function(coll_default_label result)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   if(folder MATCHES "^(plan|algo|model|tune|sim)$")
@@ -208,8 +210,7 @@ function(coll_default_label result)
   endif()
 endfunction()
 
-# Sets RESULT when `make check` runs a test with these labels: one that says so by the label check, or whose labels
-# name no long or special kind.
+# Sets RESULT if `make check` runs a test with these labels: if they contain check, or no long or special kind.
 function(coll_in_check result labels no_check)
   set(${result} ON PARENT_SCOPE)
   if("check" IN_LIST labels)
@@ -225,7 +226,7 @@ function(coll_in_check result labels no_check)
   endforeach()
 endfunction()
 
-# Sets RESULT when a test with these labels belongs into this build.
+# Sets RESULT if a test with these labels belongs to this build.
 function(coll_test_runs_here result labels no_sanitize)
   set(${result} ON PARENT_SCOPE)
   if(NOT COLL_SANITIZER)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * All-pairs shortest paths (Floyd-Warshall) on a ring of cities with some chords: every rank keeps a block of rows, and
- * in step k whoever has row k broadcasts it.
+ * in step k the rank that has row k broadcasts it.
  *
  *   cc -O2 -o shortest_paths shortest_paths.c $(pkg-config --cflags --libs libcoll)
  *   collctl run -n 4 ./shortest_paths 512

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The kernel module: build, run, test. Nothing here touches the machine it runs on but a cache outside the tree.
+# The kernel module: build, run, test. These targets change only a cache outside the tree.
 #
 #   make kmod [KERNEL=...]                            builds kcoll.ko for 6.1, 6.12, trixie-backports, sid, debug, kcsan,
 #                                                     debug-6.12, kcsan-6.12 or running (the kernel of this machine)
@@ -21,7 +21,7 @@ else
 	$(KMOD_DIR)/scripts/vm/build-module.sh $(KERNEL)
 endif
 
-# By the environment, so that CMD may hold quotes.
+# Passed through the environment, so that CMD may contain quotes.
 vm: export VM_CMD = $(value CMD)
 vm: ## boot KERNEL with kcoll and run CMD in it
 	@$(KMOD_DIR)/scripts/vm/run.sh -k $(KERNEL) $(if $(PARAMS),-p '$(PARAMS)') "$$VM_CMD"

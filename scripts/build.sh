@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# build.sh DIRECTORY JOBS [-t TARGET] [CMAKE OPTION...]: configures DIRECTORY and builds TARGET in it (default: all).
-# A terminal shows the build's own progress; elsewhere progress.sh prints a line every ten seconds or more. A failed step shows
-# what it printed.
+# build.sh DIRECTORY JOBS [-t TARGET] [CMAKE OPTION...]: configures DIRECTORY and builds TARGET in it (default: all). A
+# terminal shows the progress of the build; otherwise progress.sh prints a line every ten seconds or more. The output of
+# a failed step is shown.
 set -euo pipefail
 
 [ $# -ge 2 ] || { echo 'usage: scripts/build.sh DIRECTORY JOBS [-t TARGET] [CMAKE OPTION...]' >&2; exit 2; }
@@ -15,7 +15,7 @@ fi
 source=$(cd "$(dirname "$0")/.." && pwd)
 
 if command -v ccache >/dev/null 2>&1; then
-  # So that a checkout finds what another one has compiled.
+  # Lets a checkout use what another one has compiled.
   ccache="env;CCACHE_BASEDIR=$source;CCACHE_NOHASHDIR=1;ccache"
   set -- -DCMAKE_C_COMPILER_LAUNCHER="$ccache" -DCMAKE_CXX_COMPILER_LAUNCHER="$ccache" "$@"
 fi
@@ -31,11 +31,11 @@ if ! cmake -S "$source" -B "$directory" "$@" >"$log" 2>&1; then
   cat "$log" >&2
   exit 1
 fi
-# What was left out is worth a line even when all is well.
+# Print what CMake leaves out, even if all is well.
 grep -E '^-- (libcoll: |MPI shim .*: no)' "$log" || true
 build=(cmake --build "$directory" --parallel "$jobs" --target "$target")
 if [ -t 1 ]; then
-  # Someone watches: show the progress.
+  # A terminal: show the progress.
   rm -f "$log"
   exec "${build[@]}"
 fi

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What no package can mend: containers and chroots that lack what MPI and shared memory need.
+# Checks for faults that no package fixes: containers and chroots without parts that MPI and shared memory need.
 set -eu
 
 fail() { printf 'this machine: %s\n' "$@" >&2; exit 1; }

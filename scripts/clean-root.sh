@@ -155,7 +155,7 @@ say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short
 [ -z "$add" ] || { mkdir "$root/added" && cp -a "$add/." "$root/added/"; }
 
 status=0
-# In the background, so that a signal is heard at once.
+# Runs in the background, so that signals are handled at once.
 unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$compiler" "$archives" "$packages" "$only" \
   "$result" "$@" &
 inside=$!

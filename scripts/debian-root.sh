@@ -3,7 +3,7 @@
 # die, and sets `suite` (bookworm, trixie or sid). `roots` keeps a base root of each release and the downloaded packages.
 roots=${COLL_CLEAN_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/clean-root}
 
-# suite_of SYSTEM: the suite that people call 12, 13 or sid. Fails for another word.
+# suite_of SYSTEM: prints the suite for 12, 13 or sid. Fails for another word.
 suite_of() {
   case $1 in
     12 | bookworm) echo bookworm ;;
@@ -25,7 +25,7 @@ apt_sources() {
       !seen[$1, $2, $3]++ { print $1, $2, $3 }'
 }
 
-# The host's ways to reach its sources (proxies, retries, clock checks); no hooks, no credentials.
+# The host's settings for reaching its sources (proxies, retries, clock checks); no hooks, no credentials.
 apt_settings() {
   apt-config dump | grep -E '^Acquire::(http|https|ftp|Retries|ForceIPv|Check-|Languages)' || true
 }
@@ -33,7 +33,7 @@ apt_settings() {
 # The first source of the suite itself, for debootstrap; empty leaves the choice to debootstrap.
 mirror() { apt_sources | awk -v suite="$suite" '$2 == suite { print $1; exit }'; }
 
-# The archive of the base root; made where there is none yet.
+# The archive of the base root; created if there is none yet.
 base_root() { echo "$roots/$suite-$(dpkg --print-architecture).tar"; }
 make_base() {
   local base=$1 work=$roots/base.$$
@@ -60,15 +60,15 @@ configure_root() {
     mkdir -p "$root/etc/ssl/certs"
     cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
   fi
-  # A mirror that is frozen at a date will do for a root that is thrown away.
+  # An outdated mirror is good enough for a temporary root.
   { apt_settings; echo 'Acquire::Check-Valid-Until "false";'; } >"$root/etc/apt/apt.conf.d/90host"
   if [ -n "$(apt_sources)" ]; then
     apt_sources | sed 's/^/deb /' >"$root/etc/apt/sources.list"
     cp -L /etc/apt/trusted.gpg.d/* "$root/etc/apt/trusted.gpg.d/" 2>/dev/null || true
   fi
-  # Nor does such a root have to survive a power failure.
+  # Such a root does not have to survive a power failure.
   echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90root"
-  # Services must not start in a root that is no machine.
+  # Services must not start in a root that is not booted.
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
   chmod +x "$root/usr/sbin/policy-rc.d"
 }
@@ -78,7 +78,7 @@ make_root() {
   local base
   base=$(base_root)
   mkdir -p "$roots"
-  # Unstable changes every day: an old base costs more in upgrades than a new one.
+  # Unstable changes every day: upgrading an old base takes longer than creating a new one.
   [ "$suite" != sid ] || find "$roots" -maxdepth 1 -path "$base" -mtime +14 -delete
   [ -e "$base" ] || make_base "$base"
   tar -C "$1" --numeric-owner -xf "$base"
@@ -86,7 +86,7 @@ make_root() {
   configure_root "$1"
 }
 
-# What such a root needs of this machine; a reason on standard output if it cannot have it.
+# Checks what such a root needs of this machine; prints the reason if something is missing.
 root_is_impossible() {
   if [ "$(id -u)" -ne 0 ]; then
     echo "needs root for debootstrap and chroot"
@@ -99,7 +99,7 @@ root_is_impossible() {
   fi
 }
 
-# Mounts what programs in the root need; in a mount namespace of one's own, which ends with its last process.
+# Mounts file systems that programs in the root need; in a mount namespace of its own, which ends with its last process.
 mount_root() {
   local root=$1 target
   mount --make-rprivate /

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# format.sh [--check]: clang-format over the C and C++ sources; with --check only says what differs.
+# format.sh [--check]: runs clang-format on the C and C++ sources; with --check only reports differences.
 # kmod/ follows the kernel's style; coll.h is laid out by hand, its lists of names as tables; lib/mpi/abi is not this project's.
 set -eu
 
@@ -10,10 +10,10 @@ case ${1-} in
 --check) mode='--dry-run -Werror' ;;
 *) printf 'format: %s is not an option; usage: scripts/format.sh [--check]\n' "$1" >&2 && exit 2 ;;
 esac
-# Debian 12's version decides: another one lays out some lines differently.
+# The version of Debian 12 decides, because others format some lines differently.
 version=$(clang-format --version | sed -E 's/.*version ([0-9]+).*/\1/')
 [ "$version" = 14 ] || printf 'format: clang-format %s is not 14, which the project uses; expect differences\n' "$version" >&2
-# Those of the checkout, new ones too; in an unpacked archive all but build directories.
+# All files of the checkout, new ones too; in an unpacked archive all but build directories.
 sources() {
   top=$(git -c "safe.directory=$PWD" rev-parse --show-toplevel 2>/dev/null || true)
   if [ "$top" = "$(pwd -P)" ]; then

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# fuzz.sh BUILD SECONDS: runs each fuzzer of a build made with -DCOLL_FUZZ=ON for so long. New inputs go to
-# BUILD/corpus/NAME, which the next run goes on with; an input that crashes is left there as crash-*. Exit status 1 if any
-# fuzzer found something.
+# fuzz.sh BUILD SECONDS: runs each fuzzer of a build with -DCOLL_FUZZ=ON for this long. New inputs go to
+# BUILD/corpus/NAME, with which the next run continues; an input that crashes is kept there as crash-*. Exit status 1 if
+# any fuzzer has found a fault.
 set -euo pipefail
 
 [ $# -eq 2 ] || { echo 'usage: scripts/fuzz.sh BUILD SECONDS' >&2; exit 2; }

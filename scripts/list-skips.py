@@ -25,7 +25,7 @@ def main(builds):
                 for reason, case in skipped_cases(report):
                     reasons[reason].append(case)
             except ElementTree.ParseError:
-                continue  # a program that was killed leaves half a report; ctest has already told of it
+                continue  # a killed program leaves an incomplete report; ctest has already reported it
     for reason, cases in sorted(reasons.items()):
         print(f"Skipped: {reason} ({len(cases)} cases: {', '.join(cases[:3])}{', ...' if len(cases) > 3 else ''})")
 

@@ -34,7 +34,7 @@ inside=$work/python/coll/_lib
 mkdir "$inside"
 cp -L "$library" "$inside/libcoll.so.0"
 
-# ldd prints "NAME => PATH (ADDRESS)". What belongs to the C library must be the system's.
+# ldd prints "NAME => PATH (ADDRESS)". The C library must be that of the system.
 own='^(linux-vdso|ld-linux|libc|libm|libdl|libpthread|librt|libresolv)[.-]'
 ldd "$library" | awk '$2 == "=>" { print $1, $3 }' | while read -r name path; do
   [[ ! $name =~ $own ]] || continue

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # run-tests.sh JOBS BUILD... [-- CTEST OPTION...]: runs the tests of all build directories as one ctest, whose closing
 # lines come last.
-# What was skipped inside a test program, and why, is listed just before them.
+# Before them it lists the skipped parts of test programs with their reasons.
 set -euo pipefail
 
 [ $# -ge 2 ] || { echo 'usage: scripts/run-tests.sh JOBS BUILD... [-- CTEST OPTION...]' >&2; exit 2; }

@@ -24,14 +24,14 @@ apt-get -qq install -y --no-install-recommends lintian autopkgtest git >/dev/nul
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# build SOURCE OUTPUT [OPTION]: the packages of that checkout.
+# build SOURCE OUTPUT [OPTION]: builds the packages of that checkout.
 build() {
   "$1/scripts/make-deb.sh" "${@:3}" "$2" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages of $1 do not build"; }
 }
 say "building"
 build "$checkout" "$work/first" --needs
 say "building again"
-# With a compiler cache too, everything is compiled twice.
+# With a compiler cache, too, everything is compiled twice.
 CCACHE_RECACHE=1 build "$checkout" "$work/second"
 for deb in "$work"/first/*.deb; do
   cmp "$deb" "$work/second/$(basename "$deb")" || die "two builds of $(basename "$deb") differ"
@@ -87,9 +87,9 @@ cat "$work/tests/summary"
 say "removing and purging"
 mapfile -t packages < <(for deb in "${debs[@]}"; do dpkg-deb -f "$deb" Package; done)
 apt-get -qq remove -y "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages cannot be removed"; }
-# apt does not find those of which nothing is left.
+# apt does not find packages of which no file is left.
 dpkg --purge "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages cannot be purged"; }
-# A group stays, as Debian wants it: files may belong to it.
+# The group stays, as Debian requires: files may belong to it.
 left=$(find / -xdev \( -path "$checkout" -o -path "$work" -o -path /proc -o -path '/usr/src/*headers*' \) -prune -o \
   \( -name '*libcoll*' -o -name '*kcoll*' -o -name '*collctl*' -o -path '*/dist-packages/coll*' -o \
      -path '*/dist-packages/torch_coll*' \) -print)

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Types the lines of README.md that install and use libcoll, as they stand there, on this system, which it changes; prints
-# each with the seconds since the start. Fails where a line does, where an MPI program is not served, and, with packages,
-# where all of it takes more than 300 s.
+# Runs the lines of README.md that install and use libcoll, as they are, on this system, which it changes; prints each
+# with the seconds since the start. Fails if a line fails, if an MPI program is not served, or, with packages, if all of
+# it takes more than 300 s.
 #
 #   scripts/test-readme-here.sh
 #
-# With packages in /added it takes the way by `apt install`, otherwise that by `make install`. Lines that a comment calls
-# optional are left out. What readers have before they begin is made here, within the time: an MPI program of each MPI
-# library, the programs of README.md and python/README.md. Needs root; for a root that is thrown away afterwards:
-# `make test-readme SYSTEM=12|13|sid` makes one.
+# With packages in /added it follows the instructions with `apt install`, otherwise those with `make install`. Lines
+# that a comment calls optional are skipped. It also creates, within the time, what readers have before they begin: an
+# MPI program for each MPI library, and the programs of README.md and python/README.md. Needs root; `make test-readme
+# SYSTEM=12|13|sid` creates a temporary root for it.
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,7 +25,7 @@ echo 'APT::Get::Assume-Yes "true";' >/etc/apt/apt.conf.d/91yes
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# blocks FILE HEADING [LANGUAGE]: the code blocks below that heading, each ended by a line "--".
+# blocks FILE HEADING [LANGUAGE]: prints the code blocks below that heading, each ended by a line "--".
 blocks() {
   awk -v section="$2" -v fence="\`\`\`${3:-}" '
     /^#+ / && !inside { here = $0 == section }
@@ -33,13 +33,13 @@ blocks() {
     wanted' "$checkout/$1"
 }
 
-# lines PATTERN: of the blocks on standard input, the one with a line that matches.
+# lines PATTERN: prints the block on standard input that has a line matching PATTERN.
 lines() {
   awk -v pattern="$1" '/^--$/ { if (found) { printf "%s", block; exit } block = ""; next }
     $0 ~ pattern { found = 1 } { block = block $0 "\n" }'
 }
 
-# type_lines BLOCK: one after the other in this shell, so that variables stay.
+# type_lines BLOCK: runs the lines one after the other in this shell, so that variables are kept.
 type_lines() {
   local line mpi started
   [ -n "$1" ] || die "README.md has no such block: the script and the page have parted"
@@ -61,8 +61,8 @@ type_lines() {
 }
 
 typed=0 served=0
-if [ -d /added ]; then way='^apt install' folder=/added limit=300; else way='^make install' folder=$checkout limit=; fi
-install=$(blocks README.md '## Install and use' | lines "$way")
+if [ -d /added ]; then instruction='^apt install' folder=/added limit=300; else instruction='^make install' folder=$checkout limit=; fi
+install=$(blocks README.md '## Install and use' | lines "$instruction")
 use=$(blocks README.md '## Install and use' | lines '^collctl run ')
 native=$(blocks README.md '## Example' | lines '^mpirun ')
 cp "$checkout/packages/debian/tests/program.c" "$work/program.c"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Types README.md's lines that install and use libcoll in clean roots of several releases (see test-readme-here.sh), and
-# prints one line for each. Takes the packages that `make test-deb SYSTEM=...` has left in BUILD/deb-SYSTEM.
+# Runs the lines of README.md that install and use libcoll in clean roots of several releases (see test-readme-here.sh),
+# and prints one line for each. Uses the packages that `make test-deb SYSTEM=...` has left in BUILD/deb-SYSTEM.
 #
 #   scripts/test-readme.sh BUILD [SYSTEM...]
 #

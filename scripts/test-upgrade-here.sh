@@ -24,13 +24,13 @@ export DEBIAN_FRONTEND=noninteractive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS
 work=$(mktemp -d)
 jobs=()
 cleanup() {
-  touch "$work/end"  # what the jobs wait for
+  touch "$work/end"  # the file that the jobs wait for
   [ ${#jobs[@]} -eq 0 ] || kill "${jobs[@]}" 2>/dev/null || true
   rm -rf "$work"
 }
 trap cleanup EXIT
 
-# install DIRECTORY: every package in it, but for debugging symbols.
+# install DIRECTORY: installs every package in it except debugging symbols.
 install() {
   local debs
   mapfile -t debs < <(find "$1" -name '*.deb' -not -name '*-dbgsym_*')
@@ -39,7 +39,7 @@ install() {
 }
 version() { dpkg-query -W -f '${Version}' libcoll0; }
 
-# start NAME COMMAND...: in the background; returns when both ranks have added once.
+# start NAME COMMAND...: runs a job in the background; returns when both ranks have added once.
 start() {
   local name=$1
   shift
@@ -53,13 +53,13 @@ start() {
   die "the job $name does not start"
 }
 
-# finish NAME PID: the job has ended well, with every sum.
+# finish NAME PID: checks that the job has ended successfully, with every sum.
 finish() {
   wait "$2" || { cat "$work/$1.log"; die "the job $1 failed"; }
   [ "$(grep -c ' sums$' "$work/$1.out")" = 2 ] || { cat "$work/$1.out" "$work/$1.log"; die "the job $1 ended early"; }
 }
 
-# maps_deleted NAME: each rank still has the library that the upgrade has replaced, and no other.
+# maps_deleted NAME: checks that each rank still has only the library that the upgrade has replaced.
 maps_deleted() {
   local pid
   for pid in $(sed -n 's/.* runs, process //p' "$work/$1.log"); do

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much address space this process has mapped.
+// Returns how much address space this process has mapped.
 #pragma once
 
 #include <cstddef>

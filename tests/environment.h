@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An environment variable that a test sets, and that is afterwards as the test found it.
+// Sets an environment variable in a test and restores its previous value.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A process that goes on in namespaces of its own, as in a container.
+// Moves a process into namespaces of its own, as in a container.
 #pragma once
 
 #include <sched.h>
@@ -15,7 +15,7 @@
 
 namespace coll::test {
 
-// Ends as the child does. Number 1 of a pid namespace cannot be killed by a signal of its own.
+// Ends the same way as the child. Process 1 of a pid namespace cannot be killed by a signal of its own.
 [[noreturn]] inline void end_as(pid_t child, bool is_first) {
   int status = 0;
   waitpid(child, &status, 0);
@@ -24,8 +24,9 @@ namespace coll::test {
   _exit(code);
 }
 
-// Enters new namespaces (CLONE_NEWUSER and others), in which the user is root. With CLONE_NEWPID a grandchild goes on,
-// whose end becomes that of the caller; number 1 of the namespace is the child between. "" or why the system refuses it.
+// Enters new namespaces (CLONE_NEWUSER and others), in which the user is root. With CLONE_NEWPID, a grandchild
+// continues; the caller ends the same way as the grandchild, and process 1 of the namespace is the child in between.
+// Returns "", or why the system refuses it.
 inline std::string enter_namespaces(int kinds) {
   const std::string user = std::to_string(geteuid()), group = std::to_string(getegid());
   if (unshare(kinds) != 0) return std::string("unshare: ") + strerror(errno);
@@ -45,7 +46,7 @@ inline std::string enter_namespaces(int kinds) {
   return "";
 }
 
-// The same without entering: "" when it is possible here.
+// Returns "" if entering would be possible here, without entering; else why not.
 inline std::string refused_namespaces(int kinds) {
   int answer[2];
   if (pipe(answer) != 0) return strerror(errno);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// System calls that a sandbox refuses: a filter as those of containers.
+// Refuses system calls with a seccomp filter, as containers do.
 #pragma once
 
 #include <linux/filter.h>
@@ -14,7 +14,7 @@
 
 namespace coll::test {
 
-// {number, error}: from now on these calls of this process and its children fail with that error.
+// {number, error}: from now on, these system calls fail with that error in this process and its children.
 inline void refuse(std::initializer_list<std::pair<int, int>> calls) {
   std::vector<sock_filter> filter = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (const auto& [number, error] : calls) {

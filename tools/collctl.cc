@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl: looks at libcoll and its machine, its plans and its speed, and starts programs that use it.
+// collctl: inspects libcoll, its plans and its speed, and starts programs that use it.
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   add_choice(app, action);
   add_tune(app, action);
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  add_run(app, action, take_program(arguments));
+  add_run(app, action, extract_program(arguments));
   add_completion(app, action, line);
   const CommandLine::Parsed parsed = line.parse(arguments);
   if (parsed.finished) {

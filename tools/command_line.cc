@@ -11,7 +11,7 @@ namespace coll::tools {
 
 namespace {
 
-// The page that --help prints. CLI11's own differs between its versions; 2.6 breaks the lines of examples.
+// Formats --help. CLI11's own format differs between its versions, and 2.6 breaks the lines of examples.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
@@ -88,7 +88,7 @@ Option* Option::range(double least, double most) {
 
 Option* Option::at_least_zero() {
   inner_->check([](const std::string& text) {
-    // What is no number at all is refused where the value is converted.
+    // A text that is not a number is refused later, when it is converted.
     return text.starts_with('-') ? "Value " + text + " must not be negative" : std::string();
   });
   return this;
@@ -100,7 +100,7 @@ Command* Command::add_subcommand(const std::string& name, const std::string& wha
 
 Command* Command::add_alternative(const std::string& name, const std::string& what) {
   Command* sub = add_subcommand(name, what);
-  // CLI11 would take the subcommand's name for a required positional argument.
+  // Otherwise CLI11 would read the subcommand's name as the value of a required positional argument.
   for (CLI::Option* option : inner_->get_options())
     if (option->get_positional() && option->get_required()) unless_alternative_.push_back(option->required(false));
   inner_->parse_complete_callback([this] {
@@ -128,7 +128,7 @@ Option* Command::add_option(const std::string& names, Value& value, const std::s
   CLI::Option* option = inner_->add_option(names, value, what);
   if constexpr (std::is_same_v<Value, double>)
     option->check([](const std::string& text) {
-      // What is not a number at all is refused where the value is converted.
+      // A text that is not a number is refused later, when it is converted.
       return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : "Value " + text + " must be a finite number";
     });
   return &options_.emplace_back(option);
@@ -200,14 +200,14 @@ std::string CommandLine::place() const {
 }
 
 std::string CommandLine::unknown_subcommand() const {
-  // CLI11 misses a subcommand before it looks at what there is instead.
+  // CLI11 reports a missing subcommand before it looks at the unknown word.
   const std::vector<std::string> words = app_->remaining();
   return app_->get_subcommands().empty() && !words.empty() ? words.front() : "";
 }
 
 CommandLine::Parsed CommandLine::parse(const std::vector<std::string>& arguments) {
   try {
-    // CLI11 takes them from the back.
+    // CLI11 reads the vector from its end.
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success& success) {
     app_->exit(success);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line. Only command_line.cc includes CLI11, whose header takes seconds to compile wherever it is included.
-// Names and meanings of the functions of Option and Command are CLI11's unless a comment says otherwise.
+// The command line. Only command_line.cc includes CLI11, whose header takes seconds to compile.
+// Functions of Option and Command have the names and meanings of CLI11 unless a comment says otherwise.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ class Option {
   Option* required();
   Option* option_text(const std::string& text);
   Option* delimiter(char character);
-  // Left out of --help.
+  // Omits the option from --help.
   Option* hidden();
   Option* excludes(Option* other);
   // Values outside [least, most] are usage errors.
@@ -37,7 +37,7 @@ class Option {
   CLI::Option* inner_;
 };
 
-// Pointers that it returns are valid as long as the command. Values must outlive the parsing.
+// Returned pointers are valid as long as the command. Bound values must outlive the parsing.
 class Command {
  public:
   explicit Command(CLI::App* inner) : inner_(inner) {}
@@ -45,8 +45,8 @@ class Command {
   Command& operator=(const Command&) = delete;
 
   Command* add_subcommand(const std::string& name, const std::string& what);
-  // As add_subcommand(), for a subcommand that replaces the arguments of this one: with it on the command line those are
-  // not required, and this command's own callback does not run.
+  // Adds a subcommand that replaces the arguments of this command: if it is given, those arguments are not required,
+  // and this command's callback does not run.
   Command* add_alternative(const std::string& name, const std::string& what);
   Command* get_subcommand(const std::string& name);
   void require_subcommand();
@@ -62,10 +62,10 @@ class Command {
   CLI::App* inner_;
   std::list<Command> subcommands_;
   std::list<Option> options_;
-  std::vector<CLI::Option*> unless_alternative_;  // required, but not beside an alternative
+  std::vector<CLI::Option*> unless_alternative_;  // options that are required unless an alternative is given
 };
 
-// What the program or a subcommand accepts, as --help shows it.
+// The options and subcommands of the program or of a subcommand, as --help shows them.
 struct CommandSummary {
   struct Word {
     std::vector<std::string> names;  // of an option: "-n", "--ranks"; of a subcommand: one
@@ -82,14 +82,14 @@ class CommandLine {
   ~CommandLine();
 
   Command* command() { return &command_; }
-  // What --version prints.
+  // Sets the text of --version.
   void version(const std::string& text);
   std::string help() const;
-  // The program, then every subcommand; a subcommand follows the command that it belongs to.
+  // The program, then every subcommand; a subcommand follows its parent.
   std::vector<CommandSummary> summary() const;
-  // The program and the subcommands on the command line, for messages: "collctl bench contention".
+  // The program and the given subcommands, for messages: "collctl bench contention".
   std::string place() const;
-  // The first word, if it had to be a subcommand and is not; else "".
+  // The first word if it should be a subcommand but is unknown; else "".
   std::string unknown_subcommand() const;
 
   struct Parsed {

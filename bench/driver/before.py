@@ -29,11 +29,11 @@ GROUPS = {"blocking": BLOCKING, "nonblocking": tuple("i" + name for name in BLOC
 GROUPS["all"] = GROUPS["blocking"] + GROUPS["nonblocking"]
 MOST_RANKS = 64  # LOCKSTEP_MAX_RANKS
 REPORT_EVERY_S = 20
-LONGEST_RUN = 4  # times --pairs, where the cores' distance changes
+LONGEST_RUN = 4  # times --pairs, while the distance of the cores changes
 
 
 class Usage(Exception):
-    """The command line cannot be served."""
+    """The command line is wrong."""
 
 
 class Failed(Exception):
@@ -74,7 +74,7 @@ def commit_of(source):
 
 
 def compile_for(build, program):
-    """The benchmark, which loads the library of this build whatever LD_LIBRARY_PATH says."""
+    """Builds the benchmark, which loads the library of this build whatever LD_LIBRARY_PATH is."""
     lockstep = BENCH / "lockstep"
     compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
     result = subprocess.run(
@@ -149,7 +149,7 @@ def arguments(words=None):
 
 
 class Progress:
-    """Where the comparison is and when it will end: one line that is rewritten on a terminal, else one now and then."""
+    """Where the comparison is and when it will end: one line that is rewritten on a terminal, else a new one periodically."""
 
     def __init__(self, launches_of, output=sys.stderr, clock=time.monotonic):
         self.left = dict(launches_of)  # {collective: launches that remain}
@@ -159,7 +159,7 @@ class Progress:
         self.begin = self.reported = clock()
 
     def remaining_s(self):
-        """Collectives differ in time, so each remaining launch takes what those of its collective took."""
+        """Estimates the remaining time: each remaining launch takes as long as the previous ones of its collective."""
         every = [s for took in self.took.values() for s in took]
         if not every:
             return None
@@ -184,7 +184,7 @@ class Progress:
 
 
 def launch_once(program, collective, options):
-    """The rows of one launch, which measures all sizes of a collective."""
+    """Runs one launch, which measures all sizes of a collective, and returns its rows."""
     sizes = [0] if collective in ("barrier", "ibarrier") else options.sizes
     status, out, err = launch([str(program), collective, str(options.ranks), str(options.cell_ms / 1000),
                                options.memory, *map(str, sizes)], options.timeout)
@@ -199,15 +199,15 @@ def launch_once(program, collective, options):
 
 
 def measure(programs, options, launch_one=launch_once, progress=None):
-    """All launches. Returns samples: rows of the benchmark with "run", "pair" and "side". A run goes on past its pairs
-    while the cores' distance changed too often to judge it."""
+    """Runs all launches. Returns samples: rows of the benchmark with "run", "pair" and "side". A run gets more
+    pairs while the distance of the cores changed too often for a verdict."""
     progress = progress or Progress({name: 2 * options.pairs * options.runs for name in options.collectives})
     samples = []
     for run in range(options.runs):
         for collective in options.collectives:
             for pair in range(LONGEST_RUN * options.pairs):
                 if pair >= options.pairs:
-                    if paired.judged_at(samples, run, collective):
+                    if paired.distances_with_enough_pairs(samples, run, collective):
                         break
                     progress.add(collective, 2)
                 for side in paired.order(pair):
@@ -234,7 +234,7 @@ def cell_name(cell):
 
 
 def print_report(cells, moved, runs):
-    """The table and a summary. Returns the exit status."""
+    """Prints the table and a summary. Returns the exit status."""
     heading = [f"{'cores':<6}{'collective':<17}{'size':>8}{'before us':>11}{'now us':>9}"]
     print("".join(heading + [f"  {f'run {run + 1}':<22}" for run in range(runs)]).rstrip())
     for cell in cells:
@@ -244,21 +244,21 @@ def print_report(cells, moved, runs):
         line += "".join(f"  {interval_name(found):<22}" for found in cell["runs"])
         print((line + ("  " + cell["verdict"] if cell["verdict"] else "")).rstrip())
     print()
-    judged = [cell for cell in cells if cell["verdict"] is not None]
-    for cores in dict.fromkeys(cell["cores"] for cell in judged):
-        mean = geomean(geomean(found.ratio for found in cell["runs"]) for cell in judged if cell["cores"] == cores)
+    decided = [cell for cell in cells if cell["verdict"] is not None]
+    for cores in dict.fromkeys(cell["cores"] for cell in decided):
+        mean = geomean(geomean(found.ratio for found in cell["runs"]) for cell in decided if cell["cores"] == cores)
         print(f"Geometric mean of the ratios{f', {cores} cores' if cores else ''}: {mean:.3f}")
     if moved:
         print(f"{moved} pairs dropped: the distance between the cores changed during the pair.")
-    if len(judged) < len(cells):
+    if len(decided) < len(cells):
         print(f"Not judged, because a run has fewer than {paired.LEAST_PAIRS} pairs at this distance: "
               + ", ".join(cell_name(cell) for cell in cells if cell["verdict"] is None))
-    if not judged:
+    if not decided:
         raise Failed("no cell could be judged; run again with more --pairs, while the machine's cores do not move")
     for kind in ("faster", "slower"):
-        names = [cell_name(cell) for cell in judged if cell["verdict"] == kind]
-        print(f"{kind.capitalize()} in all runs ({len(names)} of {len(judged)}): {', '.join(names) or 'none'}")
-    return 1 if any(cell["verdict"] == "slower" for cell in judged) else 0
+        names = [cell_name(cell) for cell in decided if cell["verdict"] == kind]
+        print(f"{kind.capitalize()} in all runs ({len(names)} of {len(decided)}): {', '.join(names) or 'none'}")
+    return 1 if any(cell["verdict"] == "slower" for cell in decided) else 0
 
 
 def write_json(path, builds, options, samples, cells, moved):

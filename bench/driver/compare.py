@@ -46,7 +46,7 @@ def add_sample_arguments(parser):
 
 
 def samples(field, options, report_error, notes=None):
-    """Measured, or read. options.circumstances: when and where."""
+    """Measures, or reads a file of results. Sets options.circumstances: when and where."""
     if options.read is None:
         options.circumstances = record.circumstances(options.machine,
                                                      "4 KiB" if options.pages == "4k" else "2 MiB")
@@ -67,7 +67,7 @@ COLUMNS = {"coll+openmpi": "under Open MPI", "coll+mpich": "under MPICH", "coll"
 
 
 def new_record(table, rivals, options, flag):
-    """The geometric means that the verdicts are about."""
+    """Prints the geometric means that the verdicts use."""
     found = {name: {v[0]: v[1] for v in stats.verdicts(table, name, rivals[name])} for name in rivals}
     collectives = [c for c in stats.COLLECTIVES if any(c in means for means in found.values())]
     placed = record.placement(options.ranks, flag, stats.NEAR_NS)
@@ -111,7 +111,7 @@ def arguments():
 
 
 def commands(who, options):
-    """What one round of a contestant runs."""
+    """Returns the launches of one round of a contestant."""
     if who.native:
         return [who.command + [collective, "-n", str(options.ranks), "--sizes", options.sizes, "--json"]
                 for collective in options.collectives.split(",")]
@@ -133,7 +133,7 @@ def measure(field, options, report_error, notes=None):
             for command in commands(who, options):
                 status, out, err = launch(command, options.timeout)
                 found = json_lines(out)
-                cells = stats.number_ways([r for r in found if {"collective", "bytes", "median_us"} <= r.keys()])
+                cells = stats.number_variants([r for r in found if {"collective", "bytes", "median_us"} <= r.keys()])
                 if notes is not None:
                     notes += [r for r in found if "median_us" not in r]
                 rows += [dict(r, contestant=who.name, round=number) for r in cells]

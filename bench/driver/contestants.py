@@ -18,15 +18,15 @@ SHIM = "lib/mpi/libcoll_mpi_{}.so"
 @dataclasses.dataclass
 class Contestant:
     name: str      # column heading, no spaces
-    title: str     # for people
+    title: str     # shown to the user
     ours: bool     # libcoll, to be compared with the fastest of the others
     command: list  # without the benchmark's own arguments
     native: bool = False  # `collctl bench`, which takes one collective at a time
-    arguments: tuple = ()  # of the benchmark that only this contestant gets
+    arguments: tuple = ()  # arguments of the benchmark for this contestant only
 
 
 def environment():
-    """What both launchers need to run quietly, as root in a container too."""
+    """Returns the environment in which both launchers run without warnings, also as root in a container."""
     env = dict(os.environ)
     env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     env.setdefault("OMPI_MCA_btl_base_warn_component_unused", "0")
@@ -38,13 +38,13 @@ def available_mpis():
 
 
 # Sessions share the processors first (autogroup), nice values count only inside one; and MPICH's launcher opens a
-# session for every rank. So each rank asks for itself. Needs root; without it nothing changes.
+# session for every rank. So each rank raises its own priority. Needs root; without it nothing changes.
 URGENT = ["sh", "-c", 'echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n -20 "$@"', "sh"]
 
 
 def launcher(mpi, ranks, preload=None, mca=(), bind="none", env=None, urgent=False, start=list):
-    """The command in front of a program. coll_bench pins its ranks itself, so by default nobody is bound. `urgent`
-    lets other work on the machine disturb less. `start` of Open MPI's launcher starts it elsewhere: namespaces.py."""
+    """The command in front of a program. coll_bench pins its ranks itself, so by default ranks are not bound. `urgent`
+    reduces disturbance by other work on the machine. `start` of Open MPI's launcher starts it elsewhere: namespaces.py."""
     env = dict(env or {}, **({"LD_PRELOAD": str(preload)} if preload else {}))
     if mpi == "openmpi":
         command = start(["mpirun.openmpi"]) + ["--oversubscribe", "--bind-to", bind, "-n", str(ranks)]
@@ -66,9 +66,9 @@ def shim_path(build, mpi):
 
 
 TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
-# Open MPI without kernel copies: before release 5, and since.
+# Open MPI without kernel-assisted copies: before release 5, and since.
 NO_CMA = [("btl_vader_single_copy_mechanism", "none"), ("smsc", "^cma,knem,xpmem")]
-# The MPI libraries with each setting that is said to be the fastest somewhere: (what differs, which, for launcher()).
+# The MPI libraries with each setting that is reported to be the fastest on some machine: (what differs, which, for launcher()).
 COMPONENTS = ("sm", "acoll", "xhc", "ucc")  # of Open MPI's framework coll; measured where it has them
 PEERS = {
     "openmpi": (" as installed", "openmpi", {}),
@@ -78,12 +78,12 @@ PEERS = {
     "mpich": (" as installed", "mpich", {}),
     "mpich-nocma": (" without CMA", "mpich", {"env": {"UCX_TLS": "^cma"}}),
 }
-AS_INSTALLED = ("openmpi", "mpich")  # of these, what users get who set nothing
+AS_INSTALLED = ("openmpi", "mpich")  # of these, the defaults
 
 
 @functools.cache
 def open_mpi_components():
-    """What the installed Open MPI has of its framework coll."""
+    """Returns the components of the framework coll that the installed Open MPI has."""
     try:
         found = subprocess.run(["ompi_info", "--parsable"], capture_output=True, text=True, env=environment()).stdout
     except OSError:
@@ -92,7 +92,7 @@ def open_mpi_components():
 
 
 def peers(ranks, program, urgent=False, names=tuple(PEERS)):
-    """Those of PEERS that can run here. `program(mpi)` is the path of the benchmark built with that MPI."""
+    """Returns those of PEERS that can run here. `program(mpi)` is the path of the benchmark built with that MPI."""
     return [Contestant(name, TITLES[mpi] + title, False,
                        launcher(mpi, ranks, urgent=urgent, **more) + [str(program(mpi))])
             for name, (title, mpi, more) in PEERS.items() if name in names and mpi in available_mpis()
@@ -100,7 +100,7 @@ def peers(ranks, program, urgent=False, names=tuple(PEERS)):
 
 
 def contestants(build, ranks, program, urgent=False):
-    """All that `make bench` compares and that can run here; `program` as for peers()."""
+    """Returns all contestants of `make bench` that can run here; `program` as for peers()."""
     found = []
     compared = {"openmpi": ("openmpi", "openmpi-nocma", "openmpi-acoll", "openmpi-xhc", "openmpi-ucc"),
                 "mpich": ("mpich",)}
@@ -117,19 +117,19 @@ def contestants(build, ranks, program, urgent=False):
 
 
 LIMIT = "limit"
-TWO_COPIES = "limit-2copy"  # what ordinary memory allows without help of the kernel
+TWO_COPIES = "limit-2copy"  # the limit of ordinary memory without kernel-assisted copies
 
 
 def libcoll_on(mpi, build, ranks, program, urgent=False):
-    """libcoll under one MPI, by where the program's buffers come from; and the limits, which that MPI only starts.
-    Two copies are written out for two ranks alone."""
+    """Returns libcoll under one MPI, with each kind of buffers; and the upper bounds, which that MPI only starts.
+    The bound of two copies is implemented for two ranks only."""
     exe, shim = str(program(mpi)), shim_path(build, mpi)
     heap = {"COLL_HEAP": "shared"}
     found = [Contestant(name, "upper bound, hand-written: " + title, False, launcher(mpi, ranks, urgent=urgent) + [exe],
-                        arguments=("--limit", way))
-             for name, title, way in ((LIMIT, "ranks address each other's buffers", "direct"),
+                        arguments=("--limit", limit))
+             for name, title, limit in ((LIMIT, "ranks address each other's buffers", "direct"),
                                       (TWO_COPIES, "ordinary memory, staged through shared memory", "2copy"))
-             if way == "direct" or ranks == 2]
+             if limit == "direct" or ranks == 2]
     if shim:
         found += [
             Contestant("coll", "libcoll, ordinary memory", True,
@@ -142,15 +142,15 @@ def libcoll_on(mpi, build, ranks, program, urgent=False):
 
 
 def launch(command, timeout_s):
-    """Runs a command in a process group of its own. Returns (status, stdout, stderr); status is None when it was
-    stopped for lasting too long (its whole group is ended, nobody else's)."""
+    """Runs a command in a process group of its own. Returns (status, stdout, stderr); status is None if it
+    exceeded the time limit; only its process group is killed then."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env=environment(), start_new_session=True)
     try:
         out, err = process.communicate(timeout=timeout_s)
         return process.returncode, out, err
     except subprocess.TimeoutExpired:
-        # mpirun ends its ranks when it is asked to; only if it does not is the group killed.
+        # On SIGTERM mpirun ends its ranks; kill the group only if it does not.
         os.killpg(process.pid, signal.SIGTERM)
         try:
             out, err = process.communicate(timeout=5)
@@ -161,7 +161,7 @@ def launch(command, timeout_s):
 
 
 def json_lines(text):
-    """The rows of a benchmark's output: JSON lines, or one document that holds a list of rows."""
+    """Parses the rows of a benchmark's output: JSON lines, or one document that holds a list of rows."""
     try:
         document = json.loads(text)
         lists = [document] if isinstance(document, list) else [v for v in document.values() if isinstance(v, list)]

@@ -17,18 +17,18 @@ from contestants import TITLES, launch, launcher, shim_path
 from programs import BENCH, print_times
 
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
-# What HPCC computes and checks; the rest of its summary is times and rates.
+# Results that HPCC computes and checks; the rest of its summary is times and rates.
 RESULTS = ("Success", "HPL_RnormI", "MPIRandomAccess_Errors", "MPIRandomAccess_LCG_Errors", "MPIFFT_maxErr")
 
 
 def mpi_of(program):
-    """Which MPI a program is linked with; None when it is neither."""
+    """Returns the MPI library that a program is linked with; None if it is neither."""
     linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
     return next((mpi for mpi, library in LIBRARIES.items() if library in linked), None)
 
 
 def build_clock(directory, mpi):
-    """The tool that times collectives, for this MPI."""
+    """Builds the tool that times collectives, for this MPI."""
     clock = directory / f"clock.{mpi}.so"
     subprocess.run([f"mpicc.{mpi}", "-O2", "-D_GNU_SOURCE", "-fPIC", "-shared", "-o", str(clock),
                     str(BENCH / "programs" / "clock.c"), "-ldl"], check=True)
@@ -36,7 +36,7 @@ def build_clock(directory, mpi):
 
 
 def run(program, mpi, preload, options):
-    """One run in a directory of its own. Returns (results, times); raises RuntimeError when HPCC did not succeed."""
+    """Runs HPCC once in a directory of its own. Returns (results, times); raises RuntimeError if HPCC fails."""
     with tempfile.TemporaryDirectory() as directory:
         shutil.copy(BENCH / "programs" / "hpccinf.txt", directory)
         command = launcher(mpi, options.ranks, preload=preload)

@@ -33,7 +33,7 @@ def read(folder):
 
 
 def newest_first(records):
-    """What was measured with this format before what was transcribed, and by date."""
+    """Sorts records: measured ones before transcribed ones, then by date."""
     names = sorted(records, key=lambda name: records[name]["date"], reverse=True)
     return sorted(names, key=lambda name: records[name].get("transcribed", False))
 
@@ -61,7 +61,7 @@ def capital(text):
 
 
 def provenance(name, made):
-    """One list: what the numbers compare, and everything that is needed to judge or repeat them."""
+    """Returns a list of the facts of a record: what the numbers compare, and what is needed to evaluate or repeat them."""
     machine = made["machine"]
     flag = f", one-way flag latency {made['flag_ns']} ns" if made.get("flag_ns") else ""
     versions = ", ".join(f"{library} {version}" for library, version in made["versions"].items())
@@ -90,7 +90,7 @@ def render_records(records, section):
 
 
 def render_overview(records, section, placement):
-    """The headline column of each record of one placement, side by side."""
+    """Returns a table with the headline column of each record of one placement."""
     names = [name for name in newest_first(records) if records[name]["table"] == section and
              records[name]["placement"] == placement and HEADLINE in records[name]["columns"]]
     found = [records[name] for name in names]
@@ -114,7 +114,7 @@ def render_page(template, records):
 
 
 def render_headline(records, names, collectives):
-    """README's table: it reads by itself, so the caption says what is compared, where and how."""
+    """Returns the table of README.md. Its caption names what is compared, where and how."""
     unknown = [name for name in names if name not in records]
     if unknown:
         raise record.Malformed(f"{README} names records that are not there: {', '.join(unknown)}")

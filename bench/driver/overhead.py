@@ -14,23 +14,23 @@ import record
 from contestants import TITLES, available_mpis, json_lines, launch, launcher, shim_path
 
 SOURCES = Path(__file__).resolve().parent.parent / "overhead"
-# The ways to call an MPI library, with the compiler's options: one where Fortran's calls come by those of C.
-WAYS = {"openmpi": {"C": [], "Fortran": ["-DFORTRAN", "-lmpi_mpifh"]}, "mpich": {"C and Fortran": []}}
+# The language bindings of an MPI library, with compiler options: a single one if Fortran calls the functions of C.
+BINDINGS = {"openmpi": {"C": [], "Fortran": ["-DFORTRAN", "-lmpi_mpifh"]}, "mpich": {"C and Fortran": []}}
 LIMITS_NS = {"taken": 30, "alone": 15, "empty": 15}  # the first: the shim intercepts the call; the others: it forwards it
 SHORT_LIVED_LIMIT_US = 40
 CASES = {"taken": "intercepted", "alone": "forwarded: one rank", "empty": "no data"}
 
 
-def build(directory, mpi, way):
-    """The program, and what is empty."""
-    program, empty = directory / f"overhead.{mpi}.{way.split()[-1].lower()}", directory / "overhead_empty.so"
-    subprocess.run([f"mpicc.{mpi}", "-O2", "-o", str(program), str(SOURCES / "overhead.c"), *WAYS[mpi][way]], check=True)
+def build(directory, mpi, binding):
+    """Builds the program and the empty collectives. Returns their paths."""
+    program, empty = directory / f"overhead.{mpi}.{binding.split()[-1].lower()}", directory / "overhead_empty.so"
+    subprocess.run([f"mpicc.{mpi}", "-O2", "-o", str(program), str(SOURCES / "overhead.c"), *BINDINGS[mpi][binding]], check=True)
     subprocess.run(["cc", "-O2", "-fPIC", "-shared", "-o", str(empty), str(SOURCES / "empty.c")], check=True)
     return program, empty
 
 
 def rows_of(mpi, program, preload, options):
-    """What the program prints, preloaded so; raises RuntimeError."""
+    """Runs the program with these libraries preloaded and returns its output; raises RuntimeError."""
     command = launcher(mpi, options.ranks, preload=" ".join(map(str, preload)), urgent=options.urgent)
     status, out, err = launch([*command, str(program)], options.timeout)
     rows = json_lines(out)
@@ -73,7 +73,7 @@ def communicators_us(directory, mpi, options):
 
 
 def show(title, added):
-    """A line a collective; returns the number of limits that are exceeded."""
+    """Prints a line per collective; returns the number of limits that are exceeded."""
     print(f"{title}: ns that the shim adds to a call")
     print(f"  {'':<22}{'intercepted':>13}{'forwarded: one rank':>22}{'no data':>10}")
     for collective in dict.fromkeys(name for name, _ in added):
@@ -119,9 +119,9 @@ def main():
         if shim_path(options.build, mpi) is None:
             print(f"The build has no shim for {TITLES[mpi]}: left out.", file=sys.stderr)
             continue
-        for way in WAYS[mpi]:
-            title = f"{TITLES[mpi]}, {way}"
-            found[title] = compare(mpi, *build(directory, mpi, way), options)
+        for binding in BINDINGS[mpi]:
+            title = f"{TITLES[mpi]}, {binding}"
+            found[title] = compare(mpi, *build(directory, mpi, binding), options)
             exceeded += show(title, found[title])
         communicators = communicators_us(directory, mpi, options)
         with_shim, without = communicators["short_lived"]

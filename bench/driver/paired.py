@@ -23,7 +23,7 @@ Interval = collections.namedtuple("Interval", "pairs ratio low high")
 
 
 def order(pair):
-    """The order of one pair's launches: each side is first in every other pair."""
+    """Returns the order of the launches of one pair: each side is first in every other pair."""
     return SIDES if pair % 2 == 0 else SIDES[::-1]
 
 
@@ -51,8 +51,8 @@ def pair_up(samples):
     return ratios, moved
 
 
-def judged_at(samples, run, collective):
-    """The distances at which every size of a collective has enough pairs in this run and all before it."""
+def distances_with_enough_pairs(samples, run, collective):
+    """Returns the distances at which every size of a collective has enough pairs in this run and all before it."""
     ratios, _ = pair_up([s for s in samples if s["collective"] == collective])
     sizes = {s["bytes"] for s in samples if s["collective"] == collective}
     return {cores for cores in ("near", "far", "")

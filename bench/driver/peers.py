@@ -19,9 +19,9 @@ from report import distance_name, size_name, time_name
 COLLECTIVES = ("bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter", "scan",
                "exscan")
 BEST = "best baseline"
-DIRECT_FROM = 16 << 10  # from here on buffers that peers can map are to be near the limit
-MEAN_FROM = 4 << 10     # means of gains are over sizes from here on
-TINY = 256              # up to here a payload fits beside its flag, or nearly
+DIRECT_FROM = 16 << 10  # from this size on, buffers that peers can map should be near the upper bound
+MEAN_FROM = 4 << 10     # geometric means are over sizes from here on
+TINY = 256              # up to about this size a payload fits into a mailbox
 
 
 def arguments():
@@ -45,7 +45,7 @@ def arguments():
 
 
 def with_best(table, rivals):
-    """The table with the fastest baseline of each cell, and who that is."""
+    """Returns the table with the fastest baseline of each cell, and its name."""
     named = {}
     for cell, times in table.items():
         found = {p: times[p] for p in rivals if p in times}
@@ -116,7 +116,7 @@ def print_summary(table, ours, rivals, ranks):
 
 
 def print_bandwidth(table, notes, options, ours):
-    """What the plan of the largest allreduce moves, over its time, beside copies of as many bytes in the same run."""
+    """Prints the bandwidth of the largest allreduce (bytes of its plan over its time) and that of copies in the same run."""
     copied = [r for r in notes if r.get("copy_gbs")]
     cells = [cell for cell in table if cell[0] == "allreduce"]
     collctl = Path(options.build) / "tools" / "collctl"
@@ -128,8 +128,8 @@ def print_bandwidth(table, notes, options, ours):
           f"over its time;\nall ranks copy {size_name(copied[0]['copy_bytes'])} each at once: {2 * speed:.1f} GB/s "
           "loaded and stored.")
     for name in (n for n in ours if n in table[cell]):
-        way = "shm" if name == "coll" else "mapped"
-        command = [str(collctl), "plan", "allreduce", "-n", str(options.ranks), "--size", str(cell[1]), "--transport", way,
+        transport = "shm" if name == "coll" else "mapped"
+        command = [str(collctl), "plan", "allreduce", "-n", str(options.ranks), "--size", str(cell[1]), "--transport", transport,
                    "--json"]
         plan = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         moved = plan["dav_bytes"]["total"]
@@ -143,7 +143,7 @@ COLUMNS = ["data movement", "reductions", "as installed", "slower", "time / boun
 
 
 def new_record(table, ours, rivals, options, flag):
-    """A row for each kind of memory."""
+    """Returns a row for each kind of memory."""
     rows, slower = {}, []
     for name in ours:
         gains = stats.ratios(table, name, rivals)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Times per size (both axes logarithmic) and, below, libcoll's gain over the fastest baseline, as a picture for documents.
-To look at results, collctl report --bench is better: it has the numbers, too."""
+"""Draws times per size (both axes logarithmic) and, below, libcoll's speedup over the fastest baseline, for documents.
+To explore results, use collctl report --bench, which has the numbers, too."""
 
 from report import size_name
 from statistics_of_rounds import COLLECTIVES, ratios

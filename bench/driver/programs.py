@@ -23,7 +23,7 @@ import namespaces
 
 @dataclasses.dataclass
 class Program:
-    """One of bench/programs, and the cases it runs: {name: command line}, by what varies between them."""
+    """One of bench/programs and its cases: {name: command line}."""
     varies: str
     cases: dict
 
@@ -39,7 +39,7 @@ PROGRAMS = {
 
 
 def build(directory, name, mpi):
-    """With the distribution's own compiler wrapper: the program knows nothing of libcoll."""
+    """Compiles the program with the compiler wrapper of the distribution, without libcoll."""
     program = directory / f"{name}.{mpi}"
     source = BENCH / "programs" / f"{name}.c"
     newest = max(p.stat().st_mtime for p in [source, *source.parent.glob("*.h")])
@@ -51,7 +51,7 @@ def build(directory, name, mpi):
 
 
 def run(mpi, program, options, words, preload):
-    """One run. Returns (result lines, times, log lines of libcoll); raises RuntimeError when it failed."""
+    """Runs the program once. Returns (result lines, times, log lines of libcoll); raises RuntimeError when it failed."""
     fits = options.ranks <= len(os.sched_getaffinity(0)) and not options.nodes
     env = {"COLL_LOG": "info", **({"COLL_NODE_SIZE": str(options.node_size)} if options.node_size else {})}
     command = launcher(mpi, options.ranks, preload=preload, bind="core" if fits else "none",
@@ -66,13 +66,13 @@ def run(mpi, program, options, words, preload):
 
 
 def compare(programs, options, case, words, seen):
-    """All MPI libraries with and without libcoll, `rounds` times in turn. Returns {(mpi, with libcoll): times}."""
+    """Runs all MPI libraries with and without libcoll, `rounds` times in turn. Returns {(mpi, with libcoll): times}."""
     times = {}
     for number in range(options.rounds):
         for mpi, program in programs.items():
             for preload in (None, shim_path(options.build, mpi)):
                 if preload is None and (mpi, False) in times and len(times[mpi, False]) > number:
-                    continue  # no shim for this MPI: once a round is enough
+                    continue  # no shim for this MPI: run it once per round
                 results, took, log = run(mpi, program, options, words, preload)
                 times.setdefault((mpi, preload is not None), []).append(took)
                 expected = seen.setdefault("results", {}).setdefault(case, results)
@@ -100,7 +100,7 @@ def print_times(times, case):
 
 
 def new_record(tables, options, circumstances):
-    """A row for each case and MPI; compares the medians of the rounds."""
+    """Prints a row for each case and MPI; compares the medians of the rounds."""
     rows = {}
     for case, times in tables.items():
         for mpi in dict.fromkeys(m for m, ours in times if ours):
@@ -167,7 +167,7 @@ def compare_all(options, program, cases, mpis):
         print(f"FAILED: {failure}")
         return 1
     print("  it prints, in every run:")
-    for results in dict.fromkeys(map(tuple, seen["results"].values())):  # once where cases agree
+    for results in dict.fromkeys(map(tuple, seen["results"].values())):  # once if all cases agree
         print("\n".join("    | " + line for line in results))
     for mpi in shims:
         print(f"  {TITLES[mpi]}: {seen[mpi][0]}")

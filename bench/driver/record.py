@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A measurement as one JSON file, with everything a reader needs to judge it. docs/measurements/README.md documents
+"""A measurement as one JSON file, with everything a reader needs to evaluate it. docs/measurements/README.md documents
 the format; measurements.py renders it."""
 
 import datetime
@@ -23,7 +23,7 @@ MACHINE = {"name", "processor", "cpus", "system", "kernel", "pages"}
 
 
 class Malformed(Exception):
-    """A record that a reader could not judge; the text says what is wrong with it."""
+    """A record without facts that a reader needs; the text names the fault."""
 
 
 def processor_name():
@@ -59,7 +59,7 @@ def version_in(text):
 
 
 def versions():
-    """Of libcoll and of every MPI library that is installed."""
+    """Returns the versions of libcoll and of every installed MPI library."""
     header = (TOP / "include" / "coll" / "coll.h").read_text(encoding="utf-8")
     found = {"libcoll": re.search(r'COLL_VERSION_STRING "(.+)"', header)[1],
              "Open MPI": version_in(output_of(["mpirun.openmpi", "--version"])),
@@ -68,7 +68,7 @@ def versions():
 
 
 def commit():
-    """The last commit that changed what is measured, with "+" when that has been changed since."""
+    """Returns the last commit that changed the measured code, with "+" if there are later uncommitted changes."""
     sources = ["--", "include", "lib", "bench"]
     name = output_of(["git", "log", "-1", "--format=%h", *sources]).strip()
     changed = output_of(["git", "status", "--porcelain", "--untracked-files=no", *sources])
@@ -79,7 +79,7 @@ def command():
     """The command line of the running driver, as one types it in the top directory of the sources."""
     driver = os.path.relpath(Path(sys.argv[0]).resolve(), TOP)
     words = sys.argv[1:]
-    for option in ("--record", "--machine"):  # where the record goes says nothing about what was measured
+    for option in ("--record", "--machine"):  # the path of the record is no property of the measurement
         if option in words:
             at = words.index(option)
             del words[at:at + 2]
@@ -93,7 +93,7 @@ def placement(ranks, flag_ns, near_ns):
 
 
 def circumstances(name=None, pages="4 KiB"):
-    """What surrounds a measurement of this process; taken before the first launch, so that the load is that of others."""
+    """Returns the circumstances of a measurement. Call it before the first launch, so that the load is that of other work."""
     return {"machine": machine(name, pages), "versions": versions(), "command": command(),
             "date": datetime.date.today().isoformat(), "commit": commit(), "load": round(os.getloadavg()[0], 2)}
 
@@ -117,7 +117,7 @@ def new(found, table, label, compares, statistic, unit, columns, rows, *, ranks,
 
 
 def check(made):
-    """Raises Malformed when a reader could not judge the record."""
+    """Raises Malformed if the record lacks facts that a reader needs."""
     for key, kind in REQUIRED.items():
         if key not in made:
             raise Malformed(f'"{key}" is missing')
@@ -139,7 +139,7 @@ def check(made):
 
 
 def write(path, made):
-    """One key a line, one row a line: a change of a number is one line of a diff."""
+    """Writes one key or row per line, so that a changed number is one line of a diff."""
     def line(key, value):
         if key == "rows":
             rows = ",\n".join(f"  {json.dumps(row)}: {json.dumps(values)}" for row, values in value.items())

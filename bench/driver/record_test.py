@@ -39,7 +39,7 @@ class Format(unittest.TestCase):
             record.write(f"{folder}/box.json", made())
             self.assertEqual(measurements.read(Path(folder)), {"box": made()})
 
-    def test_what_a_reader_could_not_judge_is_refused_with_the_file(self):
+    def test_record_without_required_facts_is_refused_with_the_file(self):
         for key, value, fault in (("compares", None, '"compares" is missing'), ("rounds", [3], '"rounds" has the wrong'),
                                   ("date", "yesterday", "YYYY-MM-DD"), ("remark", "x", '"remark" is not a key'),
                                   ("rows", {"bcast": [1, 2]}, "2 values for 1 columns"), ("format", "x", '"format"'),
@@ -87,7 +87,7 @@ class Drivers(unittest.TestCase):
         self.assertEqual(found["notes"], ["Slower with malloc: reduce of 64 KiB (0.50)."])
 
 
-    def test_overhead_records_a_column_for_each_way(self):
+    def test_overhead_records_a_column_for_each_binding(self):
         found = {"MPICH, C": {("bcast", "taken"): 6.04, ("bcast", "alone"): 5.0, ("scan", "alone"): 4.0}}
         made = overhead.new_record(found, Options, CIRCUMSTANCES)
         self.assertEqual((made["columns"], made["rows"]), (["MPICH, C"], {"bcast": ["6.0 / 5.0"], "scan": ["- / 4.0"]}))

@@ -3,7 +3,7 @@
 
 import math
 
-from statistics_of_rounds import (COLLECTIVES, JUDGED_TO_BYTES, MEAN_FROM_BYTES, NEAR_LIMIT_FROM_BYTES, NEAR_NS, NOISE,
+from statistics_of_rounds import (COLLECTIVES, TARGET_TO_BYTES, MEAN_FROM_BYTES, NEAR_LIMIT_FROM_BYTES, NEAR_NS, NOISE,
                                   geomean, mean_below_limit, ratios, verdicts)
 
 
@@ -25,8 +25,8 @@ def distance_name(flag):
 
 
 def print_table(table, names, peers):
-    """One block per collective: medians in us, and for each libcoll column how many times as fast it is as the
-    fastest of its peers, {libcoll's name: [names]}."""
+    """Prints one block per collective: medians in us, and for each libcoll column how many times as fast it is as the
+    fastest of its baselines, {libcoll's name: [names]}."""
     ours = list(peers)
     gains = {name: ratios(table, name, peers[name]) for name in ours}
     headings = list(names) + [f"gain:{name}" if len(ours) > 1 else "gain" for name in ours]
@@ -48,10 +48,10 @@ def print_table(table, names, peers):
 
 
 def mean_over(table):
-    """What verdicts() takes the mean over, in words: the sizes of each group of collectives."""
+    """Returns a text for the sizes over which verdicts() takes the mean, for each group of collectives."""
     groups = {}
     for collective in COLLECTIVES:
-        least, most = MEAN_FROM_BYTES.get(collective, 0), JUDGED_TO_BYTES.get(collective, math.inf)
+        least, most = MEAN_FROM_BYTES.get(collective, 0), TARGET_TO_BYTES.get(collective, math.inf)
         sizes = [size for name, size in table if name == collective and size <= most]
         sizes = [size for size in sizes if size >= least] or sizes
         if collective != "barrier" and sizes:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What communicators of many ranks cost: runs `collctl bench scale` some times and prints the median of each quantity;
+"""Measures the cost of communicators of many ranks: runs `collctl bench scale` some times and prints the median of each quantity;
 with --record FILE it writes them as a record of docs/measurements."""
 
 import argparse
@@ -44,7 +44,7 @@ ROWS = {
 
 
 def median_of(columns):
-    """The columns of several runs as one: the median of every number."""
+    """Merges the columns of several runs: the median of every number."""
     first = columns[0]
     if isinstance(first, dict):
         return {key: median_of([column[key] for column in columns]) for key in first}

@@ -10,16 +10,16 @@ COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "scatter", "gather", "
 NEAR_NS = 120          # one-way flag time below which two cores are called near
 SAME_DISTANCE = 0.20   # samples whose flag time is further than this from the run's median are dropped
 TARGET_GEOMEAN = dict.fromkeys(COLLECTIVES, 1.25) | {"allreduce": 1.5, "reduce_scatter": 1.8}
-# Collectives of pieces, and scans: sizes that are judged, and the least one that the mean is over; of the others all.
-JUDGED_TO_BYTES = dict.fromkeys(COLLECTIVES[4:], 4 << 20)
+# Collectives with blocks, and scans: the largest size with a target, and the least one in the mean; the others use all sizes.
+TARGET_TO_BYTES = dict.fromkeys(COLLECTIVES[4:], 4 << 20)
 MEAN_FROM_BYTES = dict.fromkeys(COLLECTIVES[4:], 4 << 10)
-# Sizes from which all contestants stand near the machine's limit: the mean below them is told beside the other.
+# Sizes from which all contestants stand near the machine's limit: the mean of smaller sizes is reported separately.
 NEAR_LIMIT_FROM_BYTES = {"allgather": 1 << 20, "alltoall": 1 << 20}
-NOISE = 0.03           # told beside a cell that fails by less; the verdict does not use it
+NOISE = 0.03           # reported with a cell that fails by less; the verdict does not use it
 
 
 def flags_of(row):
-    """The distances between the two cores before and after a sample; none where ranks share cores."""
+    """Returns the distances of the two cores before and after a sample; none if ranks are oversubscribed."""
     return [row[key] for key in ("flag_ns_before", "flag_ns_after") if row.get(key)]
 
 
@@ -43,8 +43,8 @@ def drop_moved(rows, cores=None):
     return kept, [r for r in rows if not all(map(counts, flags_of(r)))]
 
 
-def number_ways(rows):
-    """The rows of one launch: where a cell has several, the contestant has so many ways to do the same."""
+def number_variants(rows):
+    """Numbers the rows of a cell in one launch: if there are several, the contestant has that many variants."""
     seen = collections.Counter()
     for row in rows:
         cell = row["collective"], row["bytes"]
@@ -54,14 +54,14 @@ def number_ways(rows):
 
 
 def medians(rows):
-    """{(collective, bytes): {contestant: median over rounds of the round's median, in us}}; of a contestant's ways the
-    fastest by this median (the fastest of every round would be the luckiest)."""
+    """{(collective, bytes): {contestant: median over rounds of the round's median, in us}}; of a contestant's variants
+    the fastest by this median (the minimum of every round would select for luck)."""
     samples = {}
     for row in rows:
-        ways = samples.setdefault((row["collective"], row["bytes"]), {}).setdefault(row["contestant"], {})
-        ways.setdefault(row.get("way", 0), []).append(row["median_us"])
+        variants = samples.setdefault((row["collective"], row["bytes"]), {}).setdefault(row["contestant"], {})
+        variants.setdefault(row.get("way", 0), []).append(row["median_us"])
     order = sorted(samples, key=lambda cell: (COLLECTIVES.index(cell[0]), cell[1]))
-    return {cell: {who: min(map(statistics.median, ways.values())) for who, ways in samples[cell].items()}
+    return {cell: {who: min(map(statistics.median, variants.values())) for who, variants in samples[cell].items()}
             for cell in order}
 
 
@@ -93,7 +93,7 @@ def verdicts(table, ours, peers):
     result = []
     for collective in COLLECTIVES:
         mine = {cell: ratio for cell, ratio in found.items()
-                if cell[0] == collective and cell[1] <= JUDGED_TO_BYTES.get(collective, math.inf)}
+                if cell[0] == collective and cell[1] <= TARGET_TO_BYTES.get(collective, math.inf)}
         if mine:
             least = MEAN_FROM_BYTES.get(collective, 0)
             large = [ratio for cell, ratio in mine.items() if cell[1] >= least]

@@ -19,11 +19,11 @@ class Medians(unittest.TestCase):
         self.assertEqual(table["bcast", 64], {"mpich": 2})
 
 
-class Ways(unittest.TestCase):
-    def test_the_way_that_is_usually_fastest_counts(self):
+class Variants(unittest.TestCase):
+    def test_the_variant_with_the_lowest_median_counts(self):
         rounds = [[row("limit", "bcast", 64, first), row("limit", "bcast", 64, second), row("limit", "bcast", 4, 5)]
                   for first, second in ((3, 9), (3, 2), (3, 9))]
-        rows = [numbered for found in rounds for numbered in stats.number_ways(found)]
+        rows = [numbered for found in rounds for numbered in stats.number_variants(found)]
         self.assertEqual(stats.medians(rows), {("bcast", 4): {"limit": 5}, ("bcast", 64): {"limit": 3}})
 
 
@@ -71,7 +71,7 @@ class Verdicts(unittest.TestCase):
         (collective, mean, target, slower, passed), = stats.verdicts(table, "coll", ["openmpi"])
         self.assertEqual((collective, round(mean, 6), target, slower, passed), ("scatter", 1.5, 1.25, {}, True))
 
-    def test_the_mean_below_the_limit_is_told_apart(self):
+    def test_the_mean_below_the_limit_is_reported_separately(self):
         table = {("alltoall", size): {"openmpi": gain, "coll": 1.0}
                  for size, gain in {64: 9.0, 4096: 1.6, 65536: 1.6, 1 << 20: 1.0, 4 << 20: 1.0}.items()}
         self.assertAlmostEqual(stats.mean_below_limit(table, "coll", ["openmpi"], "alltoall"), 1.6)

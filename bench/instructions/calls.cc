@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Repeated calls whose instructions can be counted: two ranks, both played by one thread, so that nobody waits and every
+// Repeated calls whose instructions are counted: one thread runs both ranks, so that no rank waits and every
 // run executes the same instructions. Runs under callgrind, which dumps the cost of each call under its name; check.py
 // reads the dumps. Without callgrind it only runs.
 //
-//   in turn     one rank's blocking call, then the other's, who finds what it needs
+//   in turn     one rank's blocking call, then the other's, which finds its data ready
 //   nested      the first rank waits, and its progress hook makes the second rank's call: exchanges of one hop
 //   side by side  non-blocking calls, tested alternately
 #include <valgrind/callgrind.h>
@@ -21,7 +21,7 @@
 
 namespace {
 
-constexpr int warm = 300;  // until the staging ring has been walked round
+constexpr int warm = 300;  // until every slot of the staging ring has been used
 constexpr int counted = 100;
 constexpr size_t longest = size_t(1) << 20;
 
@@ -132,7 +132,7 @@ std::string named(const char* collective, size_t bytes) {
   return std::string(collective) + " " + std::to_string(bytes);
 }
 
-// Of a size that would take the latency path, in chunks that the C library copies by its short loop.
+// A size that the latency path would serve, in chunks that the C library copies with its short loop.
 void planned() {
   setenv("COLL_BCAST", "flat_read:chunk=4096,depth=16", 1);
   setenv("COLL_REDUCE", "flat:chunk=4096,depth=16", 1);
@@ -149,7 +149,7 @@ void planned() {
 }  // namespace
 
 int main() {
-  // Threads of one process would see each other's buffers; ordinary ranks do not.
+  // Threads of one process could access each other's buffers; ordinary ranks cannot.
   setenv("COLL_TRANSPORT", "shm", 1);
   Calls calls;
   calls.nested("barrier", [](Rank& r) { return coll_barrier(r.comm); });

@@ -15,10 +15,10 @@ import tempfile
 from pathlib import Path
 
 RECORDED = Path(__file__).resolve().parent / "recorded.json"
-CALLS_COUNTED = 100  # as calls.cc repeats each
+CALLS_COUNTED = 100  # repetitions in calls.cc
 ALLOWED = 1.03
-FIXED = {"COLL_STAGING": "cached",  # not as a rank finds out under valgrind
-         # Every turn of a `rep movsb` would count.
+FIXED = {"COLL_STAGING": "cached",  # no choice that depends on timing under valgrind
+         # Valgrind would count every iteration of `rep movsb`.
          "GLIBC_TUNABLES": "glibc.cpu.x86_rep_movsb_threshold=1000000000"}
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rules: every rank writes its own `value` and `times` only. To synchronise each adds itself to `arrived`, after all it
- * wrote before; the last one owns `deadline` until it sets `go`, and who has seen `go` may read what anybody wrote.
- * Nobody but the last wakes anybody: a rank that others wait for may still need the core that a wake-up costs.
+ * wrote before; the last one owns `deadline` until it sets `go`, and a rank that has seen `go` may read what all wrote.
+ * Only the last rank wakes others: a rank that others wait for may still need the core that a wake-up would take.
  */
 #define _GNU_SOURCE
 #include "lockstep.h"
@@ -37,9 +37,9 @@ struct segment {
   struct line of[LOCKSTEP_MAX_RANKS];
   _Alignas(128) _Atomic uint64_t arrived; /* in all synchronisations so far */
   _Alignas(128) _Atomic uint64_t go;      /* synchronisations completed */
-  uint64_t deadline;                      /* ticks at which all start */
+  uint64_t deadline;                      /* tick at which all start */
   int64_t agreed;
-  struct flag flags[8]; /* of lockstep_flag_ns; ranks 0 and 1 write in turn */
+  struct flag flags[8]; /* of lockstep_flag_ns; ranks 0 and 1 write alternately */
   _Alignas(128) struct times times[LOCKSTEP_MAX_RANKS][LOCKSTEP_MAX_ITERATIONS];
 };
 
@@ -99,15 +99,15 @@ struct lockstep *lockstep_attach(void *segment, int rank, int ranks, int spin) {
     return NULL;
   }
   *step = (struct lockstep){.segment = segment, .rank = rank, .ranks = ranks, .spin = spin};
-  /* Time for the release to reach all; a sleeper on an idle core of a virtual machine takes some 50 us to wake. */
+  /* The release must reach all ranks: a sleeper on an idle core of a virtual machine takes about 50 us to wake. */
   step->margin = (uint64_t)((spin ? 1000.0 : 100000.0) / lockstep_ns_per_tick());
   return step;
 }
 
 void lockstep_close(struct lockstep *step) { free(step); }
 
-/* Ranks that share processors sleep. Yielding would not do: where every rank is a session of its own, as MPICH's
- * launcher makes it, Linux's autogroups let a rank yield to nobody but itself. */
+/* Oversubscribed ranks sleep. Yielding is not enough: if every rank has a session of its own, as MPICH's
+ * launcher creates it, Linux's autogroups let a rank yield only to itself. */
 static uint32_t *futex_of(_Atomic uint64_t *flag) {
   return (uint32_t *)(void *)flag; /* the low half, which changes with every increment (little-endian) */
 }
@@ -132,7 +132,7 @@ static void synchronise(struct lockstep *step, uint64_t margin) {
 void lockstep_warm(void) {
   enum { BYTES = 1 << 20 };
   const double ticks = 0.3e9 / lockstep_ns_per_tick();
-  /* Not by malloc(), which may serve the benchmark's own buffers differently once it has given back large memory. */
+  /* Not from malloc(), which may place the benchmark's buffers differently after it has freed large memory. */
   char *memory = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
   memset(memory, 1, 2 * BYTES); /* pages of its own */
@@ -189,7 +189,7 @@ int64_t lockstep_agree(struct lockstep *step, int64_t value) {
   if (step->rank == 0) step->segment->agreed = value;
   synchronise(step, 0);
   int64_t agreed = step->segment->agreed;
-  synchronise(step, 0); /* nobody overwrites it before all have read it */
+  synchronise(step, 0); /* no rank overwrites it before all have read it */
   return agreed;
 }
 
@@ -215,7 +215,7 @@ int64_t lockstep_sum(struct lockstep *step, int64_t value) {
   return sum;
 }
 
-/* Two ranks write one line in turn; where its home is in the chip differs by line, so several are averaged. */
+/* Two ranks write one line alternately. The latency depends on the home of the line in the L3: average over several. */
 double lockstep_flag_ns(struct lockstep *step) {
   enum { LINES = 8, BURSTS = 3, TRIPS = 50 };
   uint64_t ticks = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a fair measurement needs beside the library that is measured: a clock, pinning, a start that all ranks make
+ * The tools of a fair measurement that do not depend on the measured library: a clock, pinning, a start that all ranks make
  * at the same instant, and the distance between their cores. None of it uses the library under test, so that a slow
  * or fast barrier does not shape the other figures.
  */
@@ -26,40 +26,40 @@ int lockstep_pin(int rank, int ranks);
  * processor of its own. NULL when ranks > LOCKSTEP_MAX_RANKS or memory is short. Does not wait for the others. */
 size_t lockstep_segment_bytes(void);
 struct lockstep *lockstep_attach(void *segment, int rank, int ranks, int spin);
-/* Leaves the segment to who made it. */
+/* Does not free the segment. */
 void lockstep_close(struct lockstep *step);
 
-/* Ticks of a clock that all cores share, and what one tick is worth. */
+/* Ticks of a clock that all cores share, and nanoseconds per tick. */
 uint64_t lockstep_ticks(void);
 double lockstep_ns_per_tick(void);
 
-/* Keeps this rank's memory busy for 0.3 s, to be called before the first measurement. A machine that has rested can take
- * half as long again for the same copies until its caches and memory have been in use for some tenths of a second;
- * computing alone does not wake them. */
+/* Keeps this rank's memory busy for 0.3 s; call it before the first measurement. An idle machine can take
+ * 1.5 times as long for the same copies until its caches and memory have been in use for some tenths of a second;
+ * computing alone is not enough. */
 void lockstep_warm(void);
 
-/* How many iterations fill `seconds`, alike in all ranks. It makes some, for a third of that time and two dozen where 0.2 s
- * are enough for them, of which the quickest of the second half counts: first calls make plans, touch memory and find out
- * where their peers are and what is faster here, and one that waits for a processor says nothing of the others. -1 when
- * `iterate` is not 0. */
+/* Returns how many iterations fill `seconds`, the same on all ranks. It runs some, for a third of that time and at least 24 if 0.2 s
+ * are enough for them, and uses the fastest of the second half: first calls create plans, touch memory and measure
+ * where their peers are and what is faster, and a call that waits for a processor is not representative. -1 if
+ * `iterate` fails. */
 int64_t lockstep_rehearse(struct lockstep *step, double seconds, int (*iterate)(void *context), void *context);
 
 /* Returns in all ranks at the same instant (to about 20 ns) when spinning, else once all have come. */
 void lockstep_start(struct lockstep *step);
-/* Leaves where rank 0 finds it when this rank began and ended an iteration. Where ranks share processors it returns when
- * all have ended it: what one rank does next must not take the processor from another that is still at it. */
+/* Records for rank 0 when this rank began and ended an iteration. Oversubscribed, it returns when
+ * all ranks have ended it: later work of one rank must not take the processor from another that has not ended. */
 void lockstep_record(struct lockstep *step, int iteration, uint64_t begin, uint64_t end);
 /* Ticks of an iteration: the slowest rank's own; without a common start (not spinning) those from the first rank's
  * begin to the last one's end. Call after a lockstep_start() that followed the record. */
 uint64_t lockstep_duration(const struct lockstep *step, int iteration);
-/* Every rank gets rank 0's value; the sum of all ranks' values. Both synchronise. */
+/* The value of rank 0; the sum of all values. Both synchronise the ranks. */
 int64_t lockstep_agree(struct lockstep *step, int64_t value);
 int64_t lockstep_sum(struct lockstep *step, int64_t value);
-/* Shows a value to all without synchronising; the least of those shown (to catch a barrier that lets go early). */
+/* Posts a value without synchronising; returns the least posted value (to detect a barrier that returns early). */
 void lockstep_post(struct lockstep *step, int64_t value);
 int64_t lockstep_least(const struct lockstep *step);
 
-/* One-way nanoseconds of a cache line that ranks 0 and 1 write in turn, the mean of several lines; 0 when the ranks
+/* One-way latency in ns of a cache line that ranks 0 and 1 write alternately, the mean of several lines; 0 if the ranks
  * are not alone on their cores. Collective. */
 double lockstep_flag_ns(struct lockstep *step);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What collectives written out by hand are made of: flags, copies, sums. */
+/* Parts of hand-written collectives: flags, copies, sums. */
 #ifndef BENCH_MPI_BY_HAND_H
 #define BENCH_MPI_BY_HAND_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Times collectives of whatever MPI library it is linked with (and whatever is preloaded in front of it). One JSON
- * line per collective and size, written by rank 0; sizes are of the vector, or of what one rank has for one other.
+ * Times the collectives of the MPI library that it is linked with, or of a preloaded shim. Rank 0 writes one JSON line
+ * per collective and size; sizes are of the vector, or of the block that one rank has for one other.
  *
  * One iteration: every rank rewrites its input (so its lines are dirty in its own core), all start at one
- * instant, [the clock runs] the collective is called and whoever has a result reads one word of each of its
+ * instant, [the clock runs] the collective is called and each rank that has a result reads one word of each of its
  * lines [the clock stops], and the whole result is compared with what it must be. The time of an iteration is
  * the slowest rank's own duration; with more ranks than processors, which cannot start together, it is the time from
  * the first one's start to the last one's end. The sum is of floats with small whole values, hence exact in any order.
@@ -46,12 +46,12 @@ struct bench {
   struct lockstep *step;
   struct limit *limit;
   struct two_copies *two_copies;
-  int way; /* of the limit's */
+  int variant; /* of the limit */
   int rank, ranks;
   float *in, *out; /* [ranks][largest size] bytes each */
-  int64_t seed;    /* iterations so far: no two look alike */
-  int64_t wrong;   /* elements of this rank's results that were not what they must be */
-  int cell;        /* cells so far */
+  int64_t seed;    /* iterations so far: each has other input */
+  int64_t wrong;   /* wrong elements in this rank's results */
+  int cell;        /* measured cells so far */
 };
 
 static volatile uint32_t sink;
@@ -155,7 +155,7 @@ static struct options parse(int argc, char **argv, int rank, int ranks) {
   return options;
 }
 
-/* Ordinary malloc'd memory, touched; with --pages 2m, memory that the kernel is asked to back by huge pages; or MPI's. */
+/* Returns touched memory from malloc(); with --pages 2m, with huge pages requested; or from MPI_Alloc_mem(). */
 static float *allocate(size_t bytes, const struct options *options) {
   const int huge_pages = options->huge_pages && !options->mpi_memory;
   size_t huge = (size_t)2 << 20;
@@ -172,12 +172,12 @@ static float *allocate(size_t bytes, const struct options *options) {
 }
 
 /*
- * A rank's input: whole numbers below 256 that repeat, so that blocks of them are copied and compared whole: in a long
- * gap between two calls others take the cache. A prime period: what a chunk or slice in a wrong place holds is wrong.
+ * A rank's input: whole numbers below 256 that repeat, so that whole blocks are copied and compared: in a long
+ * gap between two calls other programs use the shared cache. The period is prime: a chunk in a wrong place is detected.
  */
 enum { PERIOD = 509 };
 
-/* The first elements from element `from` on, at most PERIOD, of one rank's input or the sum of several ranks'. */
+/* Sets at most PERIOD elements, from element `from` on, to one rank's input or to the sum over several ranks. */
 static void make_block(float *block, size_t count, int64_t seed, int first_rank, int ranks, size_t from) {
   for (size_t j = 0; j < count && j < PERIOD; j++) {
     int sum = 0;
@@ -195,7 +195,7 @@ static void alter(float *in, size_t count, int64_t seed, int rank) {
   for (size_t at = 0; at < count; at += PERIOD) memcpy(in + at, block, block_at(at, count) * sizeof *in);
 }
 
-/* How many elements of `out` are not those of one rank, or the sum over several, from element `from` of theirs on. */
+/* Returns how many elements of `out` differ from the input of one rank, or the sum over several, from element `from` on. */
 static int64_t count_wrong(const float *out, size_t count, int64_t seed, int first_rank, int ranks, size_t from) {
   float expected[PERIOD];
   int64_t wrong = 0;
@@ -215,13 +215,13 @@ static void read_lines(const void *result, size_t bytes) {
   sink = sum;
 }
 
-/* Buffers that hold a block for every rank, or from every rank. */
+/* Returns whether the buffer holds one block per rank. */
 static int has_blocks_in(enum collective which) {
   return which == SCATTER || which == ALLTOALL || which == REDUCE_SCATTER;
 }
 static int has_blocks_out(enum collective which) { return which == GATHER || which == ALLGATHER || which == ALLTOALL; }
 
-/* Ranks whose data is in each element of this rank's result, 0: it has none. */
+/* Returns the number of ranks whose data is in each element of this rank's result; 0: it has no result. */
 static int operands(const struct bench *b, enum collective which) {
   int is_root = b->rank == b->options.root;
   switch (which) {
@@ -242,11 +242,11 @@ static void call(const struct bench *b, enum collective which, float *out, int c
   int root = b->options.root;
   MPI_Comm world = MPI_COMM_WORLD;
   if (b->limit) {
-    limit_call(b->limit, which, b->way, root, (size_t)count);
+    limit_call(b->limit, which, b->variant, root, (size_t)count);
     return;
   }
   if (b->two_copies) {
-    two_copies_call(b->two_copies, which, b->way, root, in, out, (size_t)count);
+    two_copies_call(b->two_copies, which, b->variant, root, in, out, (size_t)count);
     return;
   }
   switch (which) {
@@ -275,7 +275,7 @@ static int64_t check(const struct bench *b, enum collective which, const float *
   return wrong;
 }
 
-/* One timed call, recorded and checked. */
+/* Times, records and checks one call. */
 static void timed_call(struct bench *b, enum collective which, size_t bytes, int iteration) {
   size_t count = bytes / sizeof(float);
   int has_result = operands(b, which) != 0;
@@ -306,7 +306,7 @@ static int rehearse(void *context) {
   return 0;
 }
 
-/* A barrier has no result to check: see that nobody leaves before everybody has come. */
+/* A barrier has no result: check that no rank leaves before all ranks have entered. */
 static void check_barrier(struct bench *b) {
   for (int64_t turn = 1; turn <= 200; turn++) {
     lockstep_post(b->step, turn);
@@ -341,7 +341,7 @@ static double seconds(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Returns the number of wrong elements in all ranks. With --limit there is a row for each way of the limit's. */
+/* Returns the number of wrong elements in all ranks. With --limit, each variant has a row. */
 static int64_t run_cell(struct bench *b, enum collective which, size_t bytes) {
   const struct options *o = &b->options;
   struct cell cell = {b, which, bytes};
@@ -358,8 +358,8 @@ static int64_t run_cell(struct bench *b, enum collective which, size_t bytes) {
   return wrong;
 }
 
-static int ways_of(const struct bench *b, enum collective which, size_t bytes) {
-  return b->limit ? limit_ways(which) : b->two_copies ? two_copies_ways(which, bytes) : 1;
+static int variants_of(const struct bench *b, enum collective which, size_t bytes) {
+  return b->limit ? limit_variants(which) : b->two_copies ? two_copies_variants(which, bytes) : 1;
 }
 
 static int64_t run_all(struct bench *b) {
@@ -373,8 +373,9 @@ static int64_t run_all(struct bench *b) {
           printf("{\"stopped\":\"%s\",\"because\":\"--max-seconds %g\"}\n", collective_name[which], o->max_seconds);
         return wrong;
       }
-      const int ways = ways_of(b, (enum collective)which, o->sizes[i]);
-      for (b->way = 0; b->way < ways; b->way++) wrong += run_cell(b, which, which == BARRIER ? 0 : o->sizes[i]);
+      const int variants = variants_of(b, (enum collective)which, o->sizes[i]);
+      for (b->variant = 0; b->variant < variants; b->variant++)
+        wrong += run_cell(b, which, which == BARRIER ? 0 : o->sizes[i]);
     }
   }
   return wrong;
@@ -393,7 +394,7 @@ static void print_header(int ranks, int cpu) {
 
 int main(int argc, char **argv) {
   int ranks_hint = 0, rank_hint = rank_from_environment(&ranks_hint);
-  if (rank_hint >= 0) lockstep_pin(rank_hint, ranks_hint); /* before the library looks where it runs */
+  if (rank_hint >= 0) lockstep_pin(rank_hint, ranks_hint); /* before the library reads its affinity */
   MPI_Init(&argc, &argv);
   struct bench b = {0};
   MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);

@@ -16,8 +16,10 @@
 enum { HUGE = 2 << 20, COPIES = 9, BLOCK = 1024 };
 
 struct side {
-  alignas(128) atomic_uint_least64_t ready; /* operations whose input this rank has, and whose output may be written */
-  alignas(128) atomic_uint_least64_t done;  /* twice the operations for which it no longer touches others' buffers */
+  alignas(128)
+      atomic_uint_least64_t ready; /* operations for which the input is written and the output may be overwritten */
+  alignas(128)
+      atomic_uint_least64_t done; /* twice the number of operations after which it no longer accesses other buffers */
   alignas(128) atomic_uint_least64_t ticks;
 };
 struct limit {
@@ -57,7 +59,7 @@ static void add_to_both(float *restrict to, float *restrict also, const float *a
   for (size_t i = 0; i < count; i++) to[i] = also[i] = a[i] + b[i];
 }
 
-/* A sum goes to several buffers in blocks that stay in the nearest cache. */
+/* Sums for several buffers are computed in blocks that stay in the L1 cache. */
 static void sum(float *const *to, int results, float *const *from, int operands, size_t first, size_t count) {
   if (operands == 1) {
     for (int r = 0; r < results; r++) copy(to[r] + first, from[0] + first, count);
@@ -80,21 +82,21 @@ static void sum(float *const *to, int results, float *const *from, int operands,
   }
 }
 
-int limit_ways(enum collective which) {
-  static const int ways[COLLECTIVES] = {
+int limit_variants(enum collective which) {
+  static const int variants[COLLECTIVES] = {
       [BARRIER] = 1,   [BCAST] = 2,    [REDUCE] = 2,         [ALLREDUCE] = 3, [SCATTER] = 2, [GATHER] = 2,
       [ALLGATHER] = 2, [ALLTOALL] = 2, [REDUCE_SCATTER] = 1, [SCAN] = 2,      [EXSCAN] = 2};
-  return ways[which];
+  return variants[which];
 }
 
-/* Where a rank's part of a vector begins; it ends where the next one's does. */
+/* Returns the begin of a rank's part of a vector; it ends where the next part begins. */
 static size_t part_begin(const struct limit *l, int rank, size_t count) {
   return count * (size_t)rank / (size_t)l->ranks;
 }
 
-/* Between "all are ready" and "all are done". Way 0 reads from the others wherever it can; way 1 shares the work of the
- * one who has it, or writes to the others. */
-static void work(struct limit *l, enum collective which, int way, int root, size_t count) {
+/* The work between "all are ready" and "all are done". Variant 0 reads from the others if possible; variant 1 splits the
+   work of the rank that has the data, or writes to the others. */
+static void work(struct limit *l, enum collective which, int variant, int root, size_t count) {
   const int me = l->rank, ranks = l->ranks, is_root = me == root;
   const size_t first = part_begin(l, me, count), part = part_begin(l, me + 1, count) - first;
   const size_t own = (size_t)me * count;
@@ -102,20 +104,20 @@ static void work(struct limit *l, enum collective which, int way, int root, size
   switch (which) {
     case BARRIER: break;
     case BCAST:
-      for (int r = 0; way == 1 && r < ranks; r++)
+      for (int r = 0; variant == 1 && r < ranks; r++)
         if (r != root) copy(out[r] + first, in[root] + first, part);
-      if (way == 0 && !is_root) copy(out[me], in[root], count);
+      if (variant == 0 && !is_root) copy(out[me], in[root], count);
       break;
     case REDUCE:
-      if (way == 1) sum(&out[root], 1, in, ranks, first, part);
+      if (variant == 1) sum(&out[root], 1, in, ranks, first, part);
       else if (is_root) sum(&out[root], 1, in, ranks, 0, count);
       break;
     case ALLREDUCE:
-      if (way == 0) sum(&out[me], 1, in, ranks, 0, count);
-      else if (way == 1) sum(out, ranks, in, ranks, first, part);
+      if (variant == 0) sum(&out[me], 1, in, ranks, 0, count);
+      else if (variant == 1) sum(out, ranks, in, ranks, first, part);
       else {
         sum(&out[me], 1, in, ranks, first, part);
-        /* The others' parts, once they are there. */
+        /* Copies the parts of the other ranks once they are ready. */
         post(&l->sides[me].done, 2 * l->operation - 1);
         for (int step = 1; step < ranks; step++) {
           const int r = (me + step) % ranks;
@@ -126,24 +128,24 @@ static void work(struct limit *l, enum collective which, int way, int root, size
       }
       break;
     case SCATTER:
-      for (int r = 0; way == 1 && is_root && r < ranks; r++) copy(out[r], in[root] + (size_t)r * count, count);
-      if (way == 0) copy(out[me], in[root] + own, count);
+      for (int r = 0; variant == 1 && is_root && r < ranks; r++) copy(out[r], in[root] + (size_t)r * count, count);
+      if (variant == 0) copy(out[me], in[root] + own, count);
       break;
     case GATHER:
-      for (int r = 0; way == 0 && is_root && r < ranks; r++) copy(out[root] + (size_t)r * count, in[r], count);
-      if (way == 1) copy(out[root] + own, in[me], count);
+      for (int r = 0; variant == 0 && is_root && r < ranks; r++) copy(out[root] + (size_t)r * count, in[r], count);
+      if (variant == 1) copy(out[root] + own, in[me], count);
       break;
     case ALLGATHER:
       for (int step = 0; step < ranks; step++) {
         const int r = (me + step) % ranks;
-        if (way == 0) copy(out[me] + (size_t)r * count, in[r], count);
+        if (variant == 0) copy(out[me] + (size_t)r * count, in[r], count);
         else copy(out[r] + own, in[me], count);
       }
       break;
     case ALLTOALL:
       for (int step = 0; step < ranks; step++) {
         const int r = (me + step) % ranks;
-        if (way == 0) copy(out[me] + (size_t)r * count, in[r] + own, count);
+        if (variant == 0) copy(out[me] + (size_t)r * count, in[r] + own, count);
         else copy(out[r] + own, in[me] + (size_t)r * count, count);
       }
       break;
@@ -154,47 +156,47 @@ static void work(struct limit *l, enum collective which, int way, int root, size
     }
     case SCAN:
       if (me == 0) copy(out[0], in[0], count);
-      if (way == 0 && me > 0) sum(&out[me], 1, in, me + 1, 0, count);
-      for (size_t at = first; way == 1 && at < first + part; at += BLOCK) {
+      if (variant == 0 && me > 0) sum(&out[me], 1, in, me + 1, 0, count);
+      for (size_t at = first; variant == 1 && at < first + part; at += BLOCK) {
         const size_t length = first + part - at < BLOCK ? first + part - at : BLOCK;
         for (int r = 1; r < ranks; r++) add(out[r] + at, (r == 1 ? in[0] : out[r - 1]) + at, in[r] + at, length);
       }
       break;
     default: /* EXSCAN */
-      if (way == 0 && me > 0) sum(&out[me], 1, in, me, 0, count);
-      if (way == 1 && me + 1 < ranks) sum(&out[me + 1], 1, in, me + 1, 0, count);
+      if (variant == 0 && me > 0) sum(&out[me], 1, in, me, 0, count);
+      if (variant == 1 && me + 1 < ranks) sum(&out[me + 1], 1, in, me + 1, 0, count);
   }
 }
 
-/* Whether one rank's work touches another's buffers; if not, that one need not wait for it. */
-static int reaches(enum collective which, int way, int root, int rank, int peer) {
+/* Returns whether a rank accesses the buffers of a peer; if not, the peer need not wait for it. */
+static int reaches(enum collective which, int variant, int root, int rank, int peer) {
   switch (which) {
-    case BCAST: return way == 1 || peer == root;
-    case REDUCE: return way == 1 || rank == root;
-    case SCATTER: return way == 1 ? rank == root : peer == root;
-    case GATHER: return way == 0 ? rank == root : peer == root;
-    case SCAN: return way == 1 || peer < rank;
-    case EXSCAN: return peer < rank || (way == 1 && peer == rank + 1);
+    case BCAST: return variant == 1 || peer == root;
+    case REDUCE: return variant == 1 || rank == root;
+    case SCATTER: return variant == 1 ? rank == root : peer == root;
+    case GATHER: return variant == 0 ? rank == root : peer == root;
+    case SCAN: return variant == 1 || peer < rank;
+    case EXSCAN: return peer < rank || (variant == 1 && peer == rank + 1);
     default: return 1;
   }
 }
 
-void limit_call(struct limit *l, enum collective which, int way, int root, size_t count) {
+void limit_call(struct limit *l, enum collective which, int variant, int root, size_t count) {
   const uint64_t operation = ++l->operation;
   const int me = l->rank;
   int reaches_any = 0, is_reached = 0;
   for (int r = 0; r < l->ranks; r++) {
-    reaches_any |= r != me && reaches(which, way, root, me, r);
-    is_reached |= r != me && reaches(which, way, root, r, me);
+    reaches_any |= r != me && reaches(which, variant, root, me, r);
+    is_reached |= r != me && reaches(which, variant, root, r, me);
   }
   if (is_reached) post(&l->sides[me].ready, operation);
   for (int r = 0; reaches_any && r < l->ranks; r++)
-    if (r != me && reaches(which, way, root, me, r)) wait_for(l, &l->sides[r].ready, operation);
-  work(l, which, way, root, count);
+    if (r != me && reaches(which, variant, root, me, r)) wait_for(l, &l->sides[r].ready, operation);
+  work(l, which, variant, root, count);
   if (which == BARRIER) return;
   if (reaches_any) post(&l->sides[me].done, 2 * operation);
   for (int r = 0; is_reached && r < l->ranks; r++)
-    if (r != me && reaches(which, way, root, r, me)) wait_for(l, &l->sides[r].done, 2 * operation);
+    if (r != me && reaches(which, variant, root, r, me)) wait_for(l, &l->sides[r].done, 2 * operation);
 }
 
 double limit_copy_gbs(struct limit *l, size_t bytes) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the machine allows: the same collectives written out by hand for ranks that can address each other's buffers. No
- * choice, no check, no error; a library is measured against it. */
+/* The upper bound: hand-written collectives for ranks that can address each other's buffers, without selection, checks or
+ * errors. Libraries are compared with it. */
 #ifndef BENCH_MPI_LIMIT_H
 #define BENCH_MPI_LIMIT_H
 
@@ -10,19 +10,19 @@
 
 struct limit;
 
-/* Collective over MPI_COMM_WORLD. Buffers of `in_bytes` and `out_bytes` for this rank, touched, in huge pages where the
- * system has them for shared memory. `spin`: every rank has a processor of its own, else who waits yields it. NULL when
+/* Collective over MPI_COMM_WORLD. Allocates buffers of `in_bytes` and `out_bytes` for this rank, touched, in huge pages if
+ * the system has them for shared memory. `spin`: every rank has a processor of its own; else waiting ranks yield. NULL if
  * memory cannot be shared. */
 struct limit *limit_open(int rank, int ranks, int spin, size_t in_bytes, size_t out_bytes, float **in, float **out);
 
-/* How many ways there are to do it: who moves which part. The fastest of them is the limit. */
-int limit_ways(enum collective which);
+/* Returns the number of variants, which differ in which rank moves which part. The fastest one is the limit. */
+int limit_variants(enum collective which);
 
-/* As the MPI call, for sums of floats. A broadcast's root sends its input, the others get their output. */
-void limit_call(struct limit *limit, enum collective which, int way, int root, size_t count);
+/* Performs the MPI call, with sums of floats. The root of a broadcast sends its input, the others set their output. */
+void limit_call(struct limit *limit, enum collective which, int variant, int root, size_t count);
 
-/* Bytes that all ranks together can copy in a nanosecond, each its own `bytes`, which are as warm as the last call left
- * them: the median of several. 0 where ranks share processors. */
+/* Returns the bytes that all ranks together copy per nanosecond, each its own `bytes`, as warm as the last call left
+ * them: the median of several copies. 0 if ranks are oversubscribed. */
 double limit_copy_gbs(struct limit *limit, size_t bytes);
 
 #endif

@@ -22,7 +22,7 @@ int rank_from_environment(int *ranks) {
   return -1;
 }
 
-/* A memfd that the others open through /proc, so nothing is ever left in /dev/shm. */
+/* The others open the memfd through /proc, so that no file is ever left in /dev/shm. */
 void *open_shared_memory(int rank, size_t bytes) {
   int where[2] = {(int)getpid(), -1};
   if (rank == 0) {

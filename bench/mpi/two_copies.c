@@ -21,14 +21,12 @@
 enum {
   HUGE = 2 << 20,
   PAGE = 4096,
-  WALK =
-      4
-      << 20, /* several times what a core caches for itself: a line has left the other's cache before it is given again */
-  KEPT = 512, /* operations that have a place of their own, at most */
+  WALK = 4 << 20, /* several times a private L2: a line has left the cache of the peer before it is given again */
+  KEPT = 512,     /* maximum number of operations with a place of their own */
   BEHIND = 16 /* a page, where large memory of malloc() begins: memcpy may crawl from the page to a little behind it */
 };
 
-/* Written by one rank each. Counts are of slices in all operations so far. */
+/* Each has one writer. Counts are of slices in all operations so far. */
 struct side {
   alignas(128) atomic_uint_least64_t given;
   alignas(128) atomic_uint_least64_t taken;
@@ -37,22 +35,22 @@ struct two_copies {
   struct side *mine, *other;
   char *own_room, *other_room;
   size_t room;  /* bytes of one rank */
-  size_t place; /* bytes of it for one operation: operations have their places in turn */
+  size_t place; /* bytes per operation: operations use the places in rotation */
   int rank;
   uint64_t operation;          /* with places as they are */
   uint64_t given, taken;       /* by this rank */
   uint64_t given_before[KEPT]; /* when the operation that last used a place had ended */
 };
 
-/* `slice_bytes` 0: everything in one. `slots`: of a ring of slices, 0: a slot for each. */
-static const struct way {
+/* `slice_bytes` 0: one slice. `slots`: size of the ring of slices; 0: one slot per slice. */
+static const struct variant {
   size_t slice_bytes, slots, lag;
-  int keeps_last; /* what it keeps it copies when it has given everything */
-} ways[] = {
+  int keeps_last; /* copies its own part after it has given everything */
+} variants[] = {
     {0, 0, 0, 0},         {0, 0, 0, 1},        {4 << 10, 0, 1, 1},  {16 << 10, 0, 1, 0}, {16 << 10, 0, 1, 1},
     {16 << 10, 16, 8, 0}, {32 << 10, 0, 1, 0}, {32 << 10, 8, 2, 0}, {64 << 10, 4, 1, 0}, {128 << 10, 4, 1, 0},
 };
-enum { WAYS = sizeof ways / sizeof *ways };
+enum { VARIANTS = sizeof variants / sizeof *variants };
 
 struct moves {
   const float *give, *keep_from, *with;
@@ -76,9 +74,9 @@ struct two_copies *two_copies_open(int rank, size_t bytes) {
   return with;
 }
 
-int two_copies_ways(enum collective which, size_t bytes) {
+int two_copies_variants(enum collective which, size_t bytes) {
   int count = 0;
-  while (which != BARRIER && which != ALLREDUCE && count < WAYS && ways[count].slice_bytes < bytes) count++;
+  while (which != BARRIER && which != ALLREDUCE && count < VARIANTS && variants[count].slice_bytes < bytes) count++;
   return count;
 }
 
@@ -110,28 +108,28 @@ static struct moves moves_of(enum collective which, int me, int root, const floa
 
 static size_t place_bytes(size_t count) { return (count * sizeof(float) + PAGE - 1) / PAGE * PAGE; }
 
-void two_copies_call(struct two_copies *with, enum collective which, int way, int root, const float *in, float *out,
+void two_copies_call(struct two_copies *with, enum collective which, int variant, int root, const float *in, float *out,
                      size_t count) {
   const struct moves moves = moves_of(which, with->rank, root, in, out, count);
-  const struct way how = ways[way];
+  const struct variant how = variants[variant];
   const size_t slice = how.slice_bytes ? how.slice_bytes / sizeof *in : count;
   const size_t slices = (count + slice - 1) / slice, slots = how.slots ? how.slots : slices;
   struct side *mine = with->mine, *other = with->other;
   const uint64_t given = with->given, taken = with->taken;
-  if (with->place != place_bytes(count)) { /* divided anew, once all that was given has been taken */
+  if (with->place != place_bytes(count)) { /* resized after the peer has taken everything */
     await(&other->taken, given);
     with->place = place_bytes(count);
     with->operation = 0;
     for (int i = 0; i < KEPT; i++) with->given_before[i] = given;
   }
-  /* A page and less stays in the nearest caches. */
+  /* A page or less stays in the L1 caches. */
   const size_t most = with->place > PAGE ? KEPT : 2, fit = with->room / with->place, places = fit < most ? fit : most;
   const size_t here = with->operation++ % places;
   float *own = (float *)(with->own_room + here * with->place);
   const float *theirs = (const float *)(with->other_room + here * with->place);
   if (moves.give) await(&other->taken, with->given_before[here]);
   for (size_t step = 0; step < slices + how.lag; step++) {
-    /* From the end: what was written last is in the nearest cache. */
+    /* Starts at the end, which was written last and is in the L1 cache. */
     if (step < slices) {
       const size_t first = (slices - 1 - step) * slice, length = count - first < slice ? count - first : slice;
       if (moves.give) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What communicators cost: the shim makes what it keeps of one at its first collective. Prints a JSON line of microseconds,
-   the slowest rank's medians: "made", MPI_Comm_dup and one MPI_Allreduce while all others live on; "short_lived", the same
+/* The cost of communicators: the shim creates its state of one at the first collective. Prints a JSON line of microseconds,
+   the slowest rank's medians: "made", MPI_Comm_dup and one MPI_Allreduce while all others exist; "short_lived", the same
    and MPI_Comm_free, one after the other. */
 #include <mpi.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static double slowest_median(double us[most]) {
   return slowest;
 }
 
-/* Until the first collective of a duplicate is over. */
+/* Time until the first collective of a duplicate has finished. */
 static double use_duplicate(MPI_Comm *made) {
   int mine = 1, sum = 0;
   PMPI_Barrier(MPI_COMM_WORLD);

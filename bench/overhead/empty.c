@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives that do nothing, of libcoll and of MPI in C and Fortran, to be preloaded behind the shim: what is left of a
-   call is the shim's. Everything else, communicators above all, stays as it is. No parameter is looked at, hence none is
-   declared: in C a caller may pass more than is taken. */
+   call is the time of the shim. Everything else, such as communicators, stays as it is. No parameter is used, hence none is
+   declared: in C a caller may pass more arguments than the callee reads. */
 #define EMPTY(name, c)                \
   int coll_##name(void);              \
   int coll_##name(void) { return 0; } \

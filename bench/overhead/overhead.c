@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one call of a collective costs a rank while nobody does the collective: `empty.c` stands in for libcoll and for
-   MPI. Once with the shim preloaded and once without, the difference is the shim's own share of a call. With -DFORTRAN
-   the calls are those that a Fortran compiler makes for mpif.h, where they are not the ones of C. Prints a JSON
-   line a rank and collective: nanoseconds of a call that the shim takes, of one on a communicator of one rank and of
-   one without data, which it passes on. */
+/* The cost of one call of a collective on a rank without performing it: `empty.c` replaces libcoll and
+   MPI. It runs once with the shim preloaded and once without; the difference is the time of the shim. With -DFORTRAN
+   the calls are those of a Fortran compiler with mpif.h, for MPI libraries that have separate ones. Prints a JSON
+   line per rank and collective: nanoseconds of a call that the shim intercepts, of one on a communicator of one rank and of
+   one without data, which it forwards. */
 #include <mpi.h>
 #include <stdio.h>
 #include <time.h>
@@ -14,7 +14,7 @@ enum { most_ranks = 64, block = 8 };
 static int in[most_ranks * block], out[most_ranks * block];
 static int counts[most_ranks], displs[most_ranks];
 
-/* Variables, for the compiler is not to know what a call is given. */
+/* Variables, so that the compiler does not know the arguments. */
 static int count;
 
 #ifdef FORTRAN
@@ -68,7 +68,7 @@ static void set_comm(MPI_Comm of) { comm = of; }
   X(alltoallv, Alltoallv, (INS, OUTS, ON), 0)
 
 #ifdef FORTRAN
-/* As Fortran has it, nobody knows what is passed. */
+/* As in Fortran, the prototypes declare no parameters. */
 #define DECLARE(name, c, arguments, may_be_empty) void mpi_##name##_();
 COLLECTIVES(DECLARE)
 #endif
@@ -83,7 +83,7 @@ static double now_ns(void) {
   return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
 }
 
-/* The fastest of many rounds: whatever else runs on the machine only adds. */
+/* Uses the fastest of many rounds: other work on the machine only adds time. */
 static double call_ns(void (*call)(void)) {
   enum { rounds = 300, calls = 1000 };
   double best = 1e9;
@@ -105,18 +105,18 @@ static double passed_ns(void (*call)(void), MPI_Comm on, int of) {
   return ns;
 }
 
-static void tell(int rank, const char *name, void (*call)(void), int may_be_empty) {
+static void print_times(int rank, const char *name, void (*call)(void), int may_be_empty) {
   char line[200], empty[40] = "";
   const double taken = call_ns(call), alone = passed_ns(call, MPI_COMM_SELF, block);
   if (may_be_empty) snprintf(empty, sizeof empty, ", \"empty\": %.1f", passed_ns(call, MPI_COMM_WORLD, 0));
   const int length =
       snprintf(line, sizeof line, "{\"rank\": %d, \"collective\": \"%s\", \"taken\": %.1f, \"alone\": %.1f%s}\n", rank,
                name, taken, alone, empty);
-  /* At once: ranks may share a pipe. */
+  /* Prints the line with one write: ranks may share a pipe. */
   if (write(STDOUT_FILENO, line, (size_t)length) != length) MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* One rank after the other: two that share a core, as hardware threads do, would slow each other down. */
+/* Ranks measure one after the other: two hardware threads of a core would slow each other down. */
 static void await_turn(int rank) {
   int there = rank == 0;
   while (!there) {
@@ -141,8 +141,8 @@ int main(int argc, char **argv) {
     counts[i] = block;
     displs[i] = i * block;
   }
-#define MEASURE(name, c, arguments, may_be_empty) tell(rank, #name, name, may_be_empty);
-  /* What is kept of a communicator is made by the first call, which is collective. */
+#define MEASURE(name, c, arguments, may_be_empty) print_times(rank, #name, name, may_be_empty);
+  /* The first call creates the state of the communicator and is collective. */
   MPI_Barrier(MPI_COMM_WORLD);
   await_turn(rank);
   COLLECTIVES(MEASURE)

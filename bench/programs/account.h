@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the time of a rank goes, told as the line that bench/driver/programs.py reads. For programs of one file: it
+ * Accounts the time of a rank and prints it as the line that bench/driver/programs.py reads. For programs of one file: it
  * defines what it needs.
  */
 #ifndef BENCH_PROGRAMS_ACCOUNT_H
@@ -18,14 +18,14 @@ static double since;
 
 static void start_clock(void) { since = MPI_Wtime(); }
 
-/* Time since the last call goes to `account`. */
+/* Adds the time since the last call to `account`. */
 static void charge(double *account) {
   double now = MPI_Wtime();
   *account += now - since;
   since = now;
 }
 
-/* The sum over all ranks, in rank 0. Collective. */
+/* Returns the sum over all ranks, on rank 0. Collective. */
 static struct clock sum_clocks(void) {
   struct clock sum = {0, 0};
   MPI_Reduce(&mine, &sum, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which airport does the airline network miss most? Closes every airport in turn and computes the shortest way
+ * Which airport does the airline network miss most? Closes every airport in turn and computes the shortest path
  * between all others: Floyd-Warshall, rows dealt to the ranks in turn, row k broadcast by its owner in step k (as
  * the ASP program of the KNEM work). Plain MPI. Distances are whole metres, so every correct MPI gives the same bits.
  *
@@ -24,9 +24,9 @@ struct network {
   int32_t *leg; /* [airports][airports] metres of a direct flight, FAR when there is none, 0 on the diagonal */
 };
 
-/* What closing one airport does (scenario 0 closes none), over all ordered pairs of other airports. */
+/* The effect of closing one airport (scenario 0 closes none), over all ordered pairs of other airports. */
 struct damage {
-  int64_t cut_off;      /* pairs with no way left */
+  int64_t cut_off;      /* pairs without a path */
   int64_t total_metres; /* of the pairs that have one */
   int64_t checksum;
 };
@@ -141,7 +141,7 @@ static void floyd_warshall(const struct network *net, int32_t *rows, int32_t *me
   clock->compute += MPI_Wtime() - before;
 }
 
-/* Legs are positive, so two conditions prove a row: no leg shortens it, and each way ends with a leg. */
+/* Legs are positive, so two conditions prove a row: no leg shortens it, and each path ends with a leg. */
 static int64_t count_unproved(const struct network *net, const int32_t *row, int i, int closed) {
   int n = net->airports;
   int64_t bad = row[i] != 0;
@@ -187,8 +187,8 @@ static int64_t assess(const struct network *net, int32_t *rows, struct damage *d
   return unproved;
 }
 
-/* Some ways of the open network by name, and the two airports furthest apart. */
-static void print_ways(const struct network *net, int32_t *rows, int batch) {
+/* Some paths of the open network by name, and the two airports furthest apart. */
+static void print_paths(const struct network *net, int32_t *rows, int batch) {
   static const char *const named[NAMED][2] = {
       {"BGR", "SAN"}, {"EYW", "BRW"}, {"ACK", "OME"}, {"STT", "LIH"}, {"BTV", "OGG"}};
   int32_t metres[NAMED], all[NAMED];
@@ -258,7 +258,7 @@ int main(int argc, char **argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     floyd_warshall(&net, rows, message, now, &mine);
     unproved += assess(&net, rows, damage, first, now, &mine);
-    if (first == 0) print_ways(&net, rows, now);
+    if (first == 0) print_paths(&net, rows, now);
   }
   MPI_Reduce(&mine, &sum, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   MPI_Allreduce(&unproved, &all_unproved, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);

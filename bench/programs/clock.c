@@ -14,7 +14,7 @@ static double collectives_s, begun_s;
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* Defines a collective that is timed: `parameters` are declared, `arguments` handed on. */
+/* Defines a collective that is timed: `parameters` are declared, `arguments` forwarded. */
 #define TIMED(name, parameters, arguments)  \
   int name parameters {                     \
     static __typeof__(&name) next;          \

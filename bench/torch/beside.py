@@ -30,7 +30,7 @@ def arguments():
 
 
 def start_ranks(options):
-    """The parent: starts the ranks and returns their worst status."""
+    """Starts the ranks and returns their worst status."""
     with tempfile.TemporaryDirectory() as folder:
         ranks = [subprocess.Popen([sys.executable, *sys.argv], env=os.environ | {
             "RANK": str(rank), "WORLD_SIZE": str(options.ranks), "STORE": f"{folder}/store", "OMP_NUM_THREADS": "1",
@@ -39,7 +39,7 @@ def start_ranks(options):
 
 
 class Bench:
-    """One rank."""
+    """Runs one rank."""
 
     def __init__(self, options):
         import torch
@@ -59,7 +59,7 @@ class Bench:
         self.empty = torch_coll.empty if options.memory == "shared" else torch.empty
 
     def slowest(self, seconds):
-        """The longest of all ranks."""
+        """Returns the longest time of all ranks."""
         longest = self.torch.tensor([seconds], dtype=self.torch.float64)
         self.dist.all_reduce(longest, self.dist.ReduceOp.MAX, group=self.control)
         return longest.item()

@@ -159,7 +159,7 @@ def error_of(status: int) -> Error:
 
 
 def check(status: int) -> None:
-    """Raises what the status of a call says, unless it is OK."""
+    """Raises the exception for the status of a call, unless it is OK."""
     if status != 0:
         raise error_of(status)
 

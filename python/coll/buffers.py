@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a collective reads and writes: address, number of elements and datatype of a Python object.
+"""Buffers of collectives: address, number of elements and datatype of a Python object.
 
 numpy arrays are asked through their array interface, which also describes types that the buffer protocol does not know
 (bfloat16 and float8 of ml_dtypes); all other objects through the buffer protocol."""

@@ -32,7 +32,7 @@ class Prepared(Generic[R]):
         self._op = op
 
     def finish(self, status: int) -> None:
-        """What the collective's status says, as an exception; that of a user's operation first."""
+        """Raises the status of the collective as an exception; one of a user's operation comes first."""
         if isinstance(self._op, Operation):
             self._op.raise_pending()
         check(status)
@@ -99,7 +99,7 @@ def _same(wanted: int, found: int, name: str) -> None:
 
 
 def _at_least(counts: Counts, displs: Counts | None, side: Buffer | None, name: str) -> None:
-    """That a buffer reaches as far as the blocks do; without displs they follow each other."""
+    """Checks that a buffer contains all blocks; without displs they follow each other."""
     if displs is None:
         reach = sum(counts)
     else:

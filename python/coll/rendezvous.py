@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How ranks meet that no launcher of libcoll has started: rank 0 listens at a socket, the others connect; rank 0
-collects what each has and sends all of it to each. Rank 0 handles p - 1 short messages in each of three rounds."""
+"""Meetings of ranks that no launcher of libcoll has started: rank 0 listens at a socket, the others connect; rank 0
+collects the bytes of each rank and sends all of them to each. Rank 0 handles p - 1 short messages in each of three rounds."""
 import contextlib
 import os
 import re
@@ -162,7 +162,7 @@ class Place:
 
 
 def place_of_launcher() -> Place | None:
-    """What the launcher says by its variables; None under collctl run, or without a launcher."""
+    """Returns the place by the variables of the launcher; None under collctl run, or without a launcher."""
     env = os.environ
     if "COLL_LAUNCH" in env:
         return None

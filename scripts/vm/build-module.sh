@@ -49,7 +49,7 @@ if ! nice -n 19 "${build[@]}" KCFLAGS=-Werror "${checks[@]}" "$@" modules > "$lo
     grep -v '^make\|^  [A-Z]' "$log" >&2
     exit 1
 fi
-# W=1 and sparse speak without failing.
+# W=1 and sparse print warnings without failing.
 if grep -E '(warning|error):' "$log" >&2; then
     exit 1
 fi

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the scripts beside it share; to be sourced.
+# Functions of the scripts in this directory; to be sourced.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm
 # depmod and modprobe, which ordinary users do not find.
 PATH=$PATH:/usr/sbin:/sbin
 
 say() { echo "vm: $*" >&2; }
 
-# This machine cannot do it, which is no fault of the sources: tests that ask are skipped.
+# Ends the script because this machine cannot do it, which is no fault of the sources: tests are skipped then.
 cannot() {
     say "$*"
     exit 77
 }
 
-# need COMMAND[:PACKAGE]...: all of them, or it cannot be done here.
+# need COMMAND[:PACKAGE]...: checks that all commands exist; else the script cannot run here.
 need() {
     local word packages=''
     for word in "$@"; do
@@ -21,15 +21,15 @@ need() {
     [ -z "$packages" ] || cannot "packages are missing here:$packages"
 }
 
-# lock NAME: one at a time in the cache, until this script ends.
+# lock NAME: takes a lock in the cache until this script ends.
 lock() {
     mkdir -p "$cache"
     exec 9> "$cache/$1.lock"
     flock 9
 }
 
-# copy_sources TREE STAGE: Kbuild writes beside the sources, so it gets a copy of them, of which only what differs is
-# written: make then sees what changed, also where another checkout, with older files, was built last.
+# copy_sources TREE STAGE: copies the sources for Kbuild, which writes into their directories. Only files that differ
+# are written, so that make sees what changed, also after a build of another checkout with older files.
 copy_sources() {
     local top=$1 stage=$2 file
     mkdir -p "$stage/include/uapi" "$stage/kmod"

@@ -42,7 +42,7 @@ say "building the $name kernel in $into (about 12 CPU minutes)"
 mkdir -p "$into/build"
 for fragment in "${fragments[@]}"; do cat "$here/config/$fragment.config"; done > "$into/fragments"
 make -C "$source" O="$into/build" KCONFIG_ALLCONFIG="$into/fragments" allnoconfig > "$into/config.log" 2>&1
-# A request that Kconfig could not honour is worth a line: a check that we believe to be on may be off.
+# Print each option that Kconfig could not set: a check that should be on would be off.
 grep '=y$' "$into/fragments" | while read -r line; do
     grep -qx "$line" "$into/build/.config" || say "config: $line was not taken"
 done

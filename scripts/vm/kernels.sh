@@ -8,22 +8,23 @@
 #   trixie-backports, sid    the newest kernel of that suite
 #
 # Afterwards CACHE/KERNEL holds: vmlinuz, release (its version) and modules/ (lib/modules/RELEASE).
-# Of a series also headers/ (what KDIR= wants): Debian's header packages name absolute paths under
-# /usr; they are rewritten to the cache. Of a suite system/, a root of that release in which its
-# headers and compiler are installed: their build tools need its C library. Nothing is installed on
-# this machine and nothing touches its boot. Where a kernel cannot be had, exit status 77.
+# For a series it also holds headers/ (the value of KDIR=): Debian's header packages name absolute
+# paths under /usr, which are rewritten to the cache. For a suite it also holds system/, a root of
+# that release with its headers and compiler, because their build tools need its C library. Nothing is
+# installed on this machine, and its boot configuration does not change. Exit status 77: the kernel is
+# not available.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=common.sh
 . "$here/common.sh"
 apt=(-o Acquire::Languages=none -o APT::Sandbox::User=root)
 
-# The lists of what the suites offer, fetched into the cache: for machines whose own are missing or too old.
+# Fetches the suites' package lists into the cache, for machines whose own lists are missing or too old.
 use_own_lists() {
     say "fetching package lists into the cache"
     mkdir -p "$cache/apt/lists/partial" "$cache/apt/archives/partial"
     apt+=(-o "Dir::State::Lists=$cache/apt/lists" -o "Dir::Cache=$cache/apt")
-    # One source that cannot be reached need not be one that is needed.
+    # A source that cannot be reached may not be needed.
     apt-get "${apt[@]}" -q update >&2 || true
 }
 

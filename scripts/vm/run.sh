@@ -17,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 # shellcheck source=common.sh
 . "$here/common.sh"
-# Read as a whole before it runs, so that editing it does not disturb machines that are up.
+# The script is read as a whole before it runs, so that editing it does not disturb running machines.
 main() {
 kernel=6.1 parameters='' load=1 limit=600
 
@@ -77,32 +77,32 @@ cp "$module" "$extra/kcoll.ko"
 
 accelerator=(-accel tcg,thread=multi)
 if [ -n "${ICOUNT:-}" ]; then
-    # More processors than one do not come up when the clock counts instructions.
+    # With a clock that counts instructions, only one processor comes up.
     accelerator=(-accel tcg,thread=single -icount "shift=0${ICOUNT#1}")
     CPUS=1
 fi
-# A machine that the host does not let run for a while is not locked up.
-# Nor are its clocks wrong: a kernel that stops to trust one patches code that runs.
-patience='tsc=nowatchdog watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300 sysctl.kernel.hung_task_timeout_secs=300'
+# A machine that the host does not schedule for a while is not locked up.
+# Its clocks are not wrong, either: a kernel that stops trusting a clock patches running code.
+time_limits='tsc=nowatchdog watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300 sysctl.kernel.hung_task_timeout_secs=300'
 boot() {
     : > "$work/status"
     # shellcheck disable=SC2086
     timeout --foreground -k 5 "$limit" nice -n "${NICE:-19}" qemu-system-x86_64 -machine q35 "${accelerator[@]}" \
         -cpu "${VM_CPU:-max,la57=off}" -smp "${CPUS:-4}" -m "${MEMORY:-2G}" -nodefaults -no-user-config -display none -no-reboot \
         -kernel "$cache/$kernel/vmlinuz" -initrd "$work/initrd" \
-        -append "console=ttyS0 no_timer_check hugepages=32 panic=-1 oops=panic $patience transparent_hugepage=madvise kmemleak=on kcsan.skip_watch=400 ${APPEND:-}" \
+        -append "console=ttyS0 no_timer_check hugepages=32 panic=-1 oops=panic $time_limits transparent_hugepage=madvise kmemleak=on kcsan.skip_watch=400 ${APPEND:-}" \
         -fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap -device virtio-9p-pci,fsdev=host,mount_tag=host \
         -serial "file:$work/console" -chardev stdio,id=out,signal=off -serial chardev:out -serial "file:$work/status" \
         ${QEMU_ARGS:-} < /dev/null
 }
 
-# Known defects of the emulator, which are worth a second boot; says which.
+# Known faults of the emulator, after which a second boot is tried; prints which one.
 emulator_failed() {
     [ $code != 124 ] || return 1
     if grep -q 'IO-APIC + timer doesn' "$work/console"; then
         say "the emulated timer did not start"
     elif grep -A9 -m1 'Oops: int3' "$work/console" | grep -m1 'RIP:' | grep -qv kcoll; then
-        # Seen where code is patched while it runs (tracepoints, static keys); never in the module's own.
+        # Occurs when code is patched while it runs (tracepoints, static keys); never in the module's own code.
         say "an emulated processor ran code of the kernel that had been patched before"
     else
         return 1
@@ -123,8 +123,8 @@ if [ $code = 124 ] || [ $code = 137 ]; then
     exit 124
 fi
 status=$(awk '$1 == "status" {print $2}' "$work/status" | tr -d '\r')
-# Data races of the kernel's own, or of users' bytes while they are copied, are not ours to judge: only reports are kept
-# in which one of the two accesses is made by a function of the module.
+# Data races inside the kernel, or on users' bytes during copies, are not faults of the module: only reports with an
+# access by a function of the module are kept.
 awk '/BUG: KCSAN/ {inside = 1; text = ""; ours = 0}
      inside {text = text $0 "\n"
              if (heading && /\[kcoll\]/) ours = 1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions of floating-point numbers give the same bits, whatever the run: plans are interpreted on floats whose sums
+// Reductions of floating-point numbers give the same bits in every run: plans are interpreted on floats whose sums
 // depend on how they are bracketed.
 #include <gtest/gtest.h>
 
@@ -19,14 +19,14 @@ namespace {
 using plan::Collective;
 using plan::Decision;
 
-// Of several magnitudes and both signs: nearly half of all sums of a few of them change with the brackets.
+// Values of several magnitudes and both signs: nearly half of all sums of a few of them change with the brackets.
 float random_input(int rank, size_t element) {
   plan::Random random(uint64_t(rank) * 1000003 + element);
   const float mantissa = 1 + float(random.below(1u << 23)) / float(1u << 23);
   return std::ldexp(random.below(2) == 0 ? mantissa : -mantissa, int(random.below(4)));
 }
 
-// The definition (Plan::balanced), of values 0, 1, ... of whatever has them.
+// The definition of the order (Plan::balanced) for the values 0, 1, ... of any type.
 template <class Values>
 float balanced_fold(size_t first, size_t last, const Values& values) {
   if (last - first == 1) return values(first);
@@ -39,9 +39,9 @@ float expected(int ranks, size_t element) {
   return balanced_fold(0, size_t(ranks), [&](size_t rank) { return random_input(int(rank), element); });
 }
 
-// What varies from run to run.
+// The facts that vary from run to run.
 struct Run {
-  uint64_t seed = 0;  // of the schedule and, in mixtures, of the owners' decisions
+  uint64_t seed = 0;  // of the schedule, and of the mixture of staged and direct views
   enum class Views : uint8_t { staged, direct, mixed } views = Views::staged;
   bool in_place = false;
   float (*input)(int rank, size_t element) = random_input;
@@ -110,8 +110,8 @@ class Floats {
 
 bool same_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
 
-// Everything that may differ between two runs of one reduction on one hierarchy; visit(result) with the results of the
-// whole vector, at every rank that has them.
+// Runs a reduction on one hierarchy in every variation. Calls visit(result) with the results of the whole vector, for
+// every rank that has them.
 template <class Visit>
 void every_run(const Algorithm& algorithm, const topo::Hierarchy& hierarchy, Visit visit) {
   const int ranks = hierarchy.ranks();
@@ -144,7 +144,7 @@ std::vector<topo::Hierarchy> placements(int ranks) {
   return made;
 }
 
-// All that promise it give the bits of the definition, with every placement too.
+// All algorithms that promise the balanced order give the bits of the definition, with every placement.
 TEST(Bits, AreThoseOfTheBalancedOrder) {
   int seen = 0;
   for (const Algorithm& algorithm : algorithms()) {
@@ -165,7 +165,7 @@ TEST(Bits, AreThoseOfTheBalancedOrder) {
   EXPECT_GE(seen, 12);
 }
 
-// Where ranks are too many for processes, too.
+// Also for more ranks than processes could be started.
 TEST(Bits, AreThoseOfTheBalancedOrderForEveryNumberOfRanks) {
   std::vector<int> numbers(70);
   std::iota(numbers.begin(), numbers.end(), 1);
@@ -200,9 +200,10 @@ TEST(Bits, AreThoseOfTheBalancedOrderForEveryNumberOfRanks) {
   }
 }
 
-// One large value and many that are each a little less than half a unit in its last place: from left to right all of
-// them are lost. The error of the balanced order is within the bound of pairwise summation (Higham 2002, 4.2).
-TEST(Bits, KeepWhatIsLostFromLeftToRight) {
+// The inputs are one large value and many that are a little less than half a unit in its last place: a sum from left to
+// right loses all of them. The error of the balanced order is within the bound of pairwise summation (Higham 2002,
+// 4.2).
+TEST(Bits, KeepSmallValuesThatSumsFromLeftToRightLose) {
   constexpr int ranks = 256, steps = 8;
   constexpr auto input = [](int rank, size_t element) {
     return rank == 0 ? 1 + float(element) / 4 : (0.5f - 0.01f * float(rank % 7)) * 0x1p-23f;
@@ -230,7 +231,7 @@ TEST(Bits, KeepWhatIsLostFromLeftToRight) {
   EXPECT_GE(seen, 5);
 }
 
-// The inputs tell brackets apart, or the tests above would say nothing.
+// Other brackets give other bits with these inputs; otherwise the tests above would prove nothing.
 TEST(Bits, OfOtherBracketsDiffer) {
   int differ = 0;
   for (size_t element = 0; element < 100; ++element)
@@ -239,7 +240,7 @@ TEST(Bits, OfOtherBracketsDiffer) {
       for (int rank = 0; rank < 8; ++rank) sum += random_input(rank, element);
       return sum;
     }());
-  EXPECT_GT(differ, 25);  // of 100
+  EXPECT_GT(differ, 25);  // in 100 trials
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plan twin of the sparse exchange is right for random graphs, and a rank's program grows with its neighbours alone.
+// The plan twin of the sparse exchange is correct for random graphs, and a rank's program grows with its neighbours
+// only.
 #include "algo/neighbor_exchange.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ Graph random_graph(int ranks, int in_a_hundred, std::mt19937_64& random) {
   return graph;
 }
 
-// Elements of 64 bytes, so four fill a chunk.
+// Elements have 64 bytes, so four fill a chunk.
 VerifyOptions lengths(const Graph& graph, std::mt19937_64& random) {
   const size_t ranks = graph.size();
   VerifyOptions options;
@@ -47,7 +48,7 @@ VerifyOptions lengths(const Graph& graph, std::mt19937_64& random) {
   return options;
 }
 
-// Each rank's four nearest, on both sides, in a ring.
+// Each rank exchanges with its four nearest ranks on both sides of a ring.
 Graph ring(int ranks) {
   Graph graph(static_cast<size_t>(ranks));
   for (int r = 0; r < ranks; ++r)
@@ -67,7 +68,7 @@ TEST(NeighborExchange, IsRightForRandomGraphs) {
     }
 }
 
-// Without one of its waits the verifier refuses it: each of them is needed.
+// Without one of its waits the verifier refuses the plan: each wait is needed.
 TEST(NeighborExchange, NeedsEachOfItsWaits) {
   std::mt19937_64 random(test::seed());
   const Graph graph = ring(6);
@@ -81,9 +82,10 @@ TEST(NeighborExchange, NeedsEachOfItsWaits) {
   for (size_t l = 0; l < whole.programs[2].lanes.size(); ++l)
     for (size_t s = 0; s < whole.programs[2].lanes[l].steps.size(); ++s) {
       const Step& step = whole.programs[2].lanes[l].steps[s];
-      if (step.kind != Kind::wait || step.rank == 2) continue;  // that for the own table orders two lanes of one rank
+      if (step.kind != Kind::wait || step.rank == 2)
+        continue;  // the wait for the rank's own table orders two of its lanes
       Plan plan = whole;
-      plan.programs[2].lanes[l].steps[s].value = -1000;  // met at once
+      plan.programs[2].lanes[l].steps[s].value = -1000;  // is satisfied at once
       plan.programs[2].lanes[l].steps[s].add = plan::Add::nothing;
       EXPECT_FALSE(plan::verify(plan, options).ok) << "lane " << l << " step " << s;
       left_out++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The registry itself: names, texts, lookups, and what an entry promises of its plans' form.
+// The registry: names, texts, lookups, and what an entry promises about the form of its plans.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -32,14 +32,14 @@ TEST(Registry, EveryEntryIsComplete) {
   }
 }
 
-TEST(Registry, FindsWhatIsThereAndNothingElse) {
+TEST(Registry, FindsRegisteredNamesOnly) {
   for (const Algorithm& algorithm : algorithms()) EXPECT_EQ(find(algorithm.collective, algorithm.name), &algorithm);
   EXPECT_EQ(find(Collective::barrier, "fused"), nullptr);
   EXPECT_EQ(find(Collective::allreduce, ""), nullptr);
   EXPECT_EQ(find(Collective::allreduce, "Fused"), nullptr);
 }
 
-TEST(Registry, HasTheAlgorithmsOfTheTexts) {
+TEST(Registry, HasTheAlgorithmsOfThePapers) {
   const std::pair<Collective, std::vector<const char*>> expected[] = {
       {Collective::barrier, {"flat", "dissemination", "hierarchical", "grouped"}},
       {Collective::bcast,
@@ -67,7 +67,7 @@ TEST(Registry, HasTheAlgorithmsOfTheTexts) {
     for (const char* name : names) EXPECT_NE(find(collective, name), nullptr) << plan::name(collective) << " " << name;
 }
 
-TEST(Registry, PlansCarryTheNameTheyWereAskedFor) {
+TEST(Registry, PlansHaveTheNameOfTheirAlgorithm) {
   const topo::Hierarchy hierarchy = testing::machine(12, 2, 2, 3);
   for (int ranks : {1, 12})
     for (const Algorithm& algorithm : algorithms()) {
@@ -79,7 +79,7 @@ TEST(Registry, PlansCarryTheNameTheyWereAskedFor) {
     }
 }
 
-// Whoever asks for the hierarchy in vain is told so.
+// If the machine has no groups, hierarchical algorithms report that they do not apply.
 TEST(Registry, HierarchicalFormsApplyToHierarchies) {
   const topo::Hierarchy deep = testing::machine(12, 2, 2, 3), flat = topo::Hierarchy::flat(12);
   for (const Algorithm& algorithm : algorithms()) {
@@ -89,7 +89,7 @@ TEST(Registry, HierarchicalFormsApplyToHierarchies) {
   }
 }
 
-// Whatever the hierarchy.
+// With any hierarchy.
 TEST(Registry, GroupedReductionsApplyToMoreRanksThanAGroupHas) {
   const topo::Hierarchy deep = testing::machine(16, 2, 2, 4), few = topo::Hierarchy::flat(16);
   const topo::Hierarchy large = testing::machine(17, 2, 2, 5), many = topo::Hierarchy::flat(17);

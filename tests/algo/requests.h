@@ -10,8 +10,8 @@
 
 namespace coll::algo::testing {
 
-// Ranks on a machine of sockets × NUMA nodes per socket × cores, by cores or round-robin over the NUMA nodes; or from the
-// last NUMA node to the first.
+// Returns ranks on a machine of sockets x NUMA nodes per socket x cores, mapped by core or round-robin over the NUMA
+// nodes, or from the last NUMA node to the first.
 inline topo::Hierarchy machine(int ranks, int sockets, int numas, int cores, bool by_numa = false,
                                bool mirrored = false) {
   std::vector<topo::Place> places(static_cast<size_t>(ranks));
@@ -27,7 +27,7 @@ inline topo::Hierarchy machine(int ranks, int sockets, int numas, int cores, boo
   return topo::Hierarchy::from_places(std::move(places));
 }
 
-// Small enough that a few elements make several chunks: a cache line is the element of the tests.
+// Small chunks: a few elements, which are cache lines in these tests, make several chunks.
 inline Parameters small(uint32_t lines = 2, uint16_t depth = 2, uint16_t k = 2) {
   return {.chunk_bytes = lines * 64, .depth = depth, .k = k};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scatter, gather and the broadcasts made of them: who moves, how many at a time, in whose order, how far and how often.
-// That they are right is for verify_test.cc.
+// Scatter, gather and the broadcasts built from them: which ranks move data, how many at once, in which order, how far
+// and how often. verify_test.cc checks that the results are correct.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Plan make(Collective what, const char* name, const topo::Hierarchy& hierarchy, i
       ->make({.hierarchy = &hierarchy, .root = root, .irregular = irregular, .parameters = testing::small(2, 2, k)});
 }
 
-// What the verifier has to say when the plan claims this; "" when it is true.
+// Returns why the verifier refuses a plan with this claim; "" if the claim holds.
 std::string refused(Plan plan, int throttle, Direction direction) {
   plan.throttle = uint16_t(throttle);
   plan.direction = direction;
@@ -63,7 +63,7 @@ TEST(Direction, ReadersForOneToAllWritersForAllToOne) {
     EXPECT_EQ(make(Collective::bcast, name, machine).direction, Direction::read) << name;
 }
 
-// The claim is true, and as tight as it can be: with one less it is refused.
+// The claimed throttle holds and is tight: the verifier refuses a throttle of one less.
 TEST(Throttle, ExactlyKAtOnce) {
   for (Collective what : both)
     for (int ranks : {2, 3, 8, 13})
@@ -85,7 +85,7 @@ TEST(Throttle, ExactlyKAtOnce) {
   }
 }
 
-// Whom a rank waits for before its loop, but for the root; and whom the root waits for after its own.
+// The ranks for which a rank waits before its loop, except the root; and those for which the root waits after its own.
 std::set<int> waits_for(const Plan& plan, int rank) {
   std::set<int> others;
   bool in_loop = false;
@@ -117,7 +117,7 @@ TEST(Throttle, TokensGoFromRankToRankPlusK) {
           }
 }
 
-// Every round has a flag, so there is a least k for very many ranks; the plan says which it took.
+// Every round needs a flag, so there is a least k for many ranks. The plan names the k that it uses.
 TEST(Throttle, IsNotBelowWhatTheFlagsAllow) {
   const topo::Hierarchy flat = topo::Hierarchy::flat(255);
   for (Collective what : both) {
@@ -127,7 +127,7 @@ TEST(Throttle, IsNotBelowWhatTheFlagsAllow) {
   }
 }
 
-// Waits of a rank that another rank has to do something for, in the first pass and with all views staged.
+// Counts waits of a rank for an action of another rank, in the first iteration and with all views staged.
 int hops(const Plan& plan, int rank) {
   int waits = 0;
   for (const Step& step : plan.program(rank).lanes.at(0).steps)
@@ -135,8 +135,8 @@ int hops(const Plan& plan, int rank) {
   return waits;
 }
 
-// A short piece reaches its rank in one hop: nobody waits for the other's consent first.
-TEST(Hops, OneForShortPieces) {
+// A short block reaches its rank in one hop: no rank waits for a peer's consent first.
+TEST(Hops, OneForShortBlocks) {
   const topo::Hierarchy flat = topo::Hierarchy::flat(2);
   const Plan scatter = make(Collective::scatter, "parallel_read", flat);
   EXPECT_EQ(hops(scatter, 0), 0);
@@ -176,7 +176,7 @@ TEST(Hierarchical, LeadersAloneCrossTheBorders) {
     }
 }
 
-// In multiples of one piece, or of the vector of a broadcast.
+// In multiples of one block, or of the vector of a broadcast.
 double volume(Collective what, const char* name, const topo::Hierarchy& hierarchy, AccessMode access,
               bool in_place = false) {
   constexpr size_t count = 40009, element_bytes = 8;
@@ -186,7 +186,7 @@ double volume(Collective what, const char* name, const topo::Hierarchy& hierarch
   return double(counts.total.total()) / double(count * element_bytes);
 }
 
-TEST(Volume, APieceIsCopiedOnceOrThroughASlot) {
+TEST(Volume, ABlockIsCopiedOnceOrThroughASlot) {
   for (int p : {1, 2, 3, 8, 64}) {
     const topo::Hierarchy flat = topo::Hierarchy::flat(p);
     for (Collective what : both)
@@ -198,12 +198,12 @@ TEST(Volume, APieceIsCopiedOnceOrThroughASlot) {
     for (const char* name : {"scatter_allgather", "scatter_allgather_ring", "scatter_allgather_doubling"})
       EXPECT_EQ(volume(Collective::bcast, name, flat, AccessMode::remote), 2.0 * (p - 1)) << name << " " << p;
   }
-  // Two leaders, one of them the root: the three pieces behind the other stop in its slots.
+  // One of the two leaders is the root: the three blocks of ranks behind the other leader pass through its slots.
   const topo::Hierarchy machine = testing::machine(8, 2, 1, 4);
   for (Collective what : both) EXPECT_EQ(volume(what, "hierarchical", machine, AccessMode::remote), 2.0 * 8 + 2 * 3);
 }
 
-// Everybody, the root too, copies all but one slice of every chunk, and the root reads nobody's buffer.
+// All ranks, also the root, copy all but one slice of every chunk, and the root reads no other buffer.
 TEST(PushPull, SharesTheWorkEvenly) {
   for (int p : {2, 3, 4, 8, 16}) {
     const topo::Hierarchy flat = topo::Hierarchy::flat(p);
@@ -222,7 +222,7 @@ TEST(PushPull, SharesTheWorkEvenly) {
   }
 }
 
-// Of its p slices each rank gets one from the root, and at most `most` come from any one rank.
+// Each rank gets one of the p slices from the root, and at most `most` from any other rank.
 TEST(ScatterAllgather, SpreadsTheReads) {
   for (int p : {2, 3, 5, 8, 13, 64}) {
     const topo::Hierarchy flat = topo::Hierarchy::flat(p);
@@ -230,12 +230,12 @@ TEST(ScatterAllgather, SpreadsTheReads) {
       return plan::count(make(Collective::bcast, name, flat), 4096, 8, AccessMode::remote).messages;
     };
     const auto peers = uint64_t(p) - 1;
-    // From the root, and from every other.
+    // One slice from the root, and one from every other rank.
     EXPECT_EQ(messages("scatter_allgather"), peers * peers);
-    // From the root, and from the left neighbour, which for one rank is the root.
+    // From the root, and from the left neighbour, which is the root for one rank.
     EXPECT_EQ(messages("scatter_allgather_ring"), peers + peers - 1);
     if (std::has_single_bit(unsigned(p))) {
-      // From the root, and from log2 p others; the root's partners read from it twice.
+      // From the root, and from log2 p others. The root's partners read from it twice.
       const auto levels = uint64_t(std::bit_width(unsigned(p)) - 1);
       EXPECT_EQ(messages("scatter_allgather_doubling"), peers + peers * levels - levels);
     }

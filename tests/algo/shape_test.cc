@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What plans look like: one rank's program alone equals the same program of the whole plan, plans do not grow with the
-// vector or its chunks, messages travel no farther than the texts say.
+// The form of plans: the program of one rank alone equals that in the whole plan, plans do not grow with the vector or
+// its chunks, and messages travel no farther than in the papers.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -20,7 +20,7 @@ using plan::Plan;
 using plan::Program;
 using plan::Space;
 
-// Plain data without padding, so bytes tell.
+// Plain data without padding, so bytes can be compared.
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
@@ -80,7 +80,7 @@ TEST(Shape, PlansDoNotGrowWithChunks) {
   }
 }
 
-// Steps of one rank are linear in the ranks, whatever the algorithm.
+// The number of steps of one rank is linear in the number of ranks, for every algorithm.
 TEST(Shape, ProgramsAreShort) {
   const topo::Hierarchy hierarchy = testing::machine(64, 2, 4, 8);
   for (const Algorithm& algorithm : algorithms()) {
@@ -93,7 +93,7 @@ TEST(Shape, ProgramsAreShort) {
   }
 }
 
-// The executor's room: lib/exec/channel.h.
+// Limits of the executor: lib/exec/channel.h.
 TEST(Shape, PlansFitTheExecutor) {
   for (int ranks : {2, 64, 121, 160, 255}) {
     const topo::Hierarchy machines[] = {topo::Hierarchy::flat(ranks), testing::machine(ranks, 2, 4, (ranks + 7) / 8)};
@@ -110,7 +110,7 @@ TEST(Shape, PlansFitTheExecutor) {
   }
 }
 
-// However large a chunk is asked for, the rings of a plan's views lie side by side in its staging.
+// For any requested chunk size, the rings of a plan's views do not overlap in its staging.
 TEST(Shape, HugeChunksDoNotWrapTheStaging) {
   const topo::Hierarchy hierarchy = testing::machine(48, 2, 4, 6);
   for (const Algorithm& algorithm : algorithms()) {
@@ -149,7 +149,7 @@ TEST(Distance, HierarchicalPlansCrossEachBorderOnce) {
   for (bool by_numa : {false, true}) {
     const topo::Hierarchy hierarchy = testing::machine(64, 2, 4, 8, by_numa);
     for (Collective collective : {Collective::bcast, Collective::reduce}) {
-      // A reduction keeps its order, which leaves nothing of groups whose ranks are not consecutive.
+      // A reduction keeps its order and cannot use groups whose ranks are not consecutive.
       if (by_numa && collective == Collective::reduce) continue;
       for (int root = 0; root < 64; ++root) {
         const Plan plan = find(collective, "hierarchical")->make({.hierarchy = &hierarchy, .root = root});
@@ -163,8 +163,8 @@ TEST(Distance, HierarchicalPlansCrossEachBorderOnce) {
   }
 }
 
-// Where all groups are scattered, one group is left, and the registry says so; where only the inner ones are, the outer
-// ones are left.
+// If no group has consecutive ranks, one flat group remains, and the registry reports that the algorithm does not
+// apply; if only the inner groups have not, the outer ones remain.
 TEST(Distance, ReductionsKeepTheGroupsOfConsecutiveRanks) {
   const topo::Hierarchy scattered = testing::machine(64, 2, 4, 8, true);
   std::vector<topo::Place> places(64);
@@ -185,8 +185,9 @@ TEST(Distance, ReductionsKeepTheGroupsOfConsecutiveRanks) {
   EXPECT_EQ(messages(plan, inside).sockets, 1);
 }
 
-// A fixed schedule depends on where the ranks are and who is root. XHC Table II's "binomial" has holders that serve three
-// readers a round; with one reader a round it crosses fewer borders from root 0, and still too many from others.
+// A fixed schedule depends on the placement of the ranks and on the root. In XHC Table II, holders of "binomial" serve
+// three readers per round; with one reader per round it crosses fewer borders from root 0, but still too many from
+// others.
 TEST(Distance, AKnomialTreeDependsOnMappingAndRoot) {
   const Algorithm& knomial = *find(Collective::bcast, "knomial");
   const auto of = [&](uint16_t k, bool by_numa, int root) {
@@ -201,7 +202,7 @@ TEST(Distance, AKnomialTreeDependsOnMappingAndRoot) {
   EXPECT_EQ(of(1, false, 10), (Messages{5, 10, 48}));
 }
 
-// No holder of a k-nomial tree serves more than k readers between two of its waits for them, and nobody is more than
+// No holder of a k-nomial tree serves more than k readers between two of its waits for them, and no rank is more than
 // ceil(log_{k+1} p) rounds away.
 TEST(Knomial, HasTheRoundsOfTheFormula) {
   const Algorithm& knomial = *find(Collective::bcast, "knomial");

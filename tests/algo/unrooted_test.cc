@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allgather and alltoall: who moves what, in which order, how far and how often. That they are right is for
-// verify_test.cc.
+// Allgather and alltoall: which ranks move which data, in which order, how far and how often. verify_test.cc checks
+// that the results are correct.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -30,13 +30,13 @@ Plan make(Collective what, const char* name, const topo::Hierarchy& hierarchy, b
           {.hierarchy = &hierarchy, .irregular = irregular, .parameters = {.chunk_bytes = 4096, .depth = 2, .j = j}});
 }
 
-// A piece that a rank reads from another's view.
+// A block that a rank reads from the view of another.
 struct Read {
   int from, piece;
   friend bool operator==(const Read&, const Read&) = default;
 };
 
-// In the order of the program; a piece that can come from a view in either state counts once.
+// In the order of the program. A block that may come from a view in either state counts once.
 std::vector<Read> reads(const Plan& plan, int rank) {
   std::vector<Read> made;
   const plan::Program& program = plan.program(rank);
@@ -56,7 +56,7 @@ std::vector<int> senders(const Plan& plan, int rank) {
   return made;
 }
 
-// Reads of one source in a row.
+// Consecutive reads from one source.
 std::vector<std::pair<int, int>> turns(const Plan& plan, int rank) {
   std::vector<std::pair<int, int>> made;
   for (const Read& read : reads(plan, rank))
@@ -81,7 +81,7 @@ plan::Counts counts(const Plan& plan, AccessMode access, const topo::Hierarchy* 
   return counts;
 }
 
-// In pieces.
+// In blocks.
 double volume(Collective what, const char* name, int ranks, AccessMode access) {
   const topo::Hierarchy flat = topo::Hierarchy::flat(ranks);
   return double(counts(make(what, name, flat), access).total.total()) / double(piece_bytes);
@@ -89,7 +89,7 @@ double volume(Collective what, const char* name, int ranks, AccessMode access) {
 
 // ---- alltoall -------------------------------------------------------------------------------------------------
 
-TEST(Alltoall, PairsExchangeWhereRanksAreAPowerOfTwo) {
+TEST(Alltoall, PairsExchangeIfRanksAreAPowerOfTwo) {
   for (int p : {2, 4, 8, 64}) {
     const Plan plan = make(Collective::alltoall, "pairwise", topo::Hierarchy::flat(p));
     for (int rank = 0; rank < p; ++rank)
@@ -111,7 +111,7 @@ TEST(Alltoall, RotatedBeginsWithTheNextRank) {
   EXPECT_EQ(senders(plan, 3), (std::vector<int>{0, 1, 2}));
 }
 
-// At any step every sender has exactly one reader, and all are busy all the time.
+// At any step, every sender has exactly one reader, so that all ranks are busy.
 TEST(Alltoall, EverySenderHasOneReaderAtAnyStep) {
   for (const char* name : {"pairwise", "rotated"})
     for (bool irregular : {false, true})
@@ -137,7 +137,7 @@ TEST(Alltoall, TwoReadersOfOneSenderAreRefused) {
   EXPECT_NE(plan::check_form(plan).find("one reader at a time"), std::string::npos) << plan::check_form(plan);
 }
 
-TEST(Alltoall, PiecesMoveOnceOrThroughASlot) {
+TEST(Alltoall, BlocksMoveOnceOrThroughASlot) {
   for (int p : {1, 2, 3, 8, 64})
     for (const char* name : {"pairwise", "rotated"}) {
       EXPECT_EQ(volume(Collective::alltoall, name, p, AccessMode::remote), 2.0 * p * p) << name << " " << p;
@@ -146,7 +146,7 @@ TEST(Alltoall, PiecesMoveOnceOrThroughASlot) {
     }
 }
 
-// A piece makes as many hops as its distance has bits; the first slot costs a copy more.
+// A block makes as many hops as its distance has bits; the first slot costs one more copy.
 TEST(Alltoall, BruckHasLogarithmicStepsAndHopsByBits) {
   for (int p : {2, 3, 4, 7, 8, 13, 64}) {
     const topo::Hierarchy flat = topo::Hierarchy::flat(p);
@@ -166,7 +166,7 @@ TEST(Alltoall, BruckHasLogarithmicStepsAndHopsByBits) {
 
 // ---- allgather ------------------------------------------------------------------------------------------------
 
-TEST(Allgather, RingsAreRefusedUnlessTheStrideReachesEverybody) {
+TEST(Allgather, RingsAreRefusedUnlessTheStrideReachesAllRanks) {
   const Algorithm& ring = *find(Collective::allgather, "ring_neighbor");
   for (int p = 1; p <= 64; ++p)
     for (int j : {1, 2, 3, 5, 15, 64}) {
@@ -191,7 +191,7 @@ TEST(Allgather, RingsAreRefusedUnlessTheStrideReachesEverybody) {
     }
 }
 
-// CMA V-A.5: on 2 sockets of 14 cores the nearest neighbor is in one's own socket, the fifteenth is not.
+// CMA V-A.5: on 2 sockets of 14 cores the nearest neighbour is in the same socket, the fifteenth is not.
 TEST(Allgather, TheStrideDecidesHowOftenARingCrossesSockets) {
   const topo::Hierarchy broadwell = testing::machine(28, 2, 1, 14);
   const auto crossings = [&](uint16_t j) {
@@ -203,7 +203,7 @@ TEST(Allgather, TheStrideDecidesHowOftenARingCrossesSockets) {
   EXPECT_EQ(crossings(15), 26u);
 }
 
-TEST(Allgather, SourcesAreAskedByOneRankAtATime) {
+TEST(Allgather, SourcesAreReadByOneRankAtATime) {
   for (int p : {2, 3, 8, 64}) {
     const topo::Hierarchy flat = topo::Hierarchy::flat(p);
     const Plan read = make(Collective::allgather, "ring_source_read", flat);
@@ -218,7 +218,7 @@ TEST(Allgather, SourcesAreAskedByOneRankAtATime) {
   }
 }
 
-// In step i 2^i pieces, between partners; the folded ranks have a step before and one after.
+// Step i moves 2^i blocks between partners; the folded ranks have one step before and one after.
 TEST(Allgather, RecursiveDoublingDoubles) {
   for (int p : {2, 3, 4, 6, 7, 8, 13, 64}) {
     const Plan plan = make(Collective::allgather, "recursive_doubling", topo::Hierarchy::flat(p));
@@ -241,7 +241,7 @@ TEST(Allgather, RecursiveDoublingDoubles) {
   }
 }
 
-TEST(Allgather, BruckTakesTheLogarithmOfSteps) {
+TEST(Allgather, BruckHasLogarithmicallyManySteps) {
   for (int p : {2, 3, 5, 8, 28, 64}) {
     const Plan plan = make(Collective::allgather, "bruck", topo::Hierarchy::flat(p));
     for (int rank = 0; rank < p; ++rank) {
@@ -252,8 +252,8 @@ TEST(Allgather, BruckTakesTheLogarithmOfSteps) {
   }
 }
 
-// Directly every piece is copied once to every rank, also where it comes by way of another.
-TEST(Allgather, PiecesMoveOnce) {
+// With direct views every block is copied once to every rank, also if it comes through another rank.
+TEST(Allgather, BlocksMoveOnce) {
   for (int p : {1, 2, 3, 8, 64})
     for (const char* name :
          {"ring_source_read", "ring_source_write", "ring_neighbor", "recursive_doubling", "bruck", "gather_bcast"})
@@ -261,12 +261,12 @@ TEST(Allgather, PiecesMoveOnce) {
 }
 
 // YHCCL Alg. 4: every rank copies its vector in and all of them out; W = s p + s p^2 + 2 p I.
-TEST(Allgather, ThePipelineTouchesTheWorkSetOfTheText) {
+TEST(Allgather, ThePipelineHasTheWorkSetOfThePaper) {
   for (int p : {2, 3, 8, 64}) {
     EXPECT_EQ(volume(Collective::allgather, "shm_pipelined", p, AccessMode::staged), 2.0 * p * (1 + p)) << p;
     const Plan plan = make(Collective::allgather, "shm_pipelined", topo::Hierarchy::flat(p));
     EXPECT_EQ(plan.staging_bytes, 2u * 4096);
-    // What is copied in is read again, what is copied out is not.
+    // Data that is copied in is read again; data that is copied out is not.
     for (const Step& step : plan.program(0).lanes[0].steps) {
       if (step.kind != Kind::copy) continue;
       EXPECT_EQ(step.reused, plan.program(0).operands[step.operand].space == Space::view);
@@ -275,7 +275,7 @@ TEST(Allgather, ThePipelineTouchesTheWorkSetOfTheText) {
   }
 }
 
-// Every piece enters a group once: of 64 ranks in 2 sockets of 4 nodes of 8.
+// Every block enters a group once: 64 ranks in 2 sockets of 4 nodes of 8.
 TEST(Allgather, LeadersAloneCrossTheBorders) {
   for (bool by_numa : {false, true}) {
     const topo::Hierarchy machine = testing::machine(64, 2, 4, 8, by_numa);
@@ -285,7 +285,7 @@ TEST(Allgather, LeadersAloneCrossTheBorders) {
     EXPECT_EQ(made.by_distance[1].messages, 12u);
     EXPECT_EQ(made.by_distance[0].messages, 112u);
     EXPECT_EQ(made.by_distance[2].bytes, 64 * piece_bytes);
-    // Up: three nodes' pieces of each socket. Down: what such a node does not have, three times.
+    // Up: the blocks of three nodes in each socket. Down: the blocks that such a node lacks, three times.
     EXPECT_EQ(made.by_distance[1].bytes, 2 * (3 * 8 + 3 * 56) * piece_bytes);
     EXPECT_EQ(made.total.total(), 2 * 64 * 64 * piece_bytes);
   }

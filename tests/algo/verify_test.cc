@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every algorithm is right: for every number of ranks, root and size, in place or not, whatever the owners decide.
+// Every algorithm is correct: for every number of ranks, root and size, in place or not, for staged and direct views.
 #include <gtest/gtest.h>
 
 #include "../seed.h"
@@ -71,7 +71,8 @@ TEST_P(EveryAlgorithm, UpToSixteenRanks) {
   }
 }
 
-// The numbers of ranks where trees, folds and groups change, up to a full node; roots at the ends and in the middle.
+// Numbers of ranks around those at which trees, folds and groups change, up to a full node; roots at the ends and in
+// the middle.
 TEST_P(EveryAlgorithm, UpToSixtyFourRanks) {
 #if defined(__SANITIZE_ADDRESS__)
   const std::vector<int> nodes = {17, 33};
@@ -95,15 +96,15 @@ TEST_P(EveryAlgorithm, UpToSixtyFourRanks) {
   }
 }
 
-// More ranks than one node of the texts has; movement avoiding then splits its group.
+// More ranks than any node of the papers; movement avoiding then splits its group.
 TEST_P(EveryAlgorithm, OneHundredAndThirtyRanks) {
   const topo::Hierarchy hierarchy = testing::machine(130, 2, 1, 65);
   expect_right(hierarchy, rooted() ? 100 : 0, testing::small(),
                {.count = 6, .direct = false, .mixtures = 0, .adversaries = false, .interleavings = 0});
 }
 
-// Nothing at all, then pieces from nothing to several rings, in all sorts of orders.
-TEST_P(EveryAlgorithm, UnequalPieces) {
+// All blocks empty; then blocks from empty to several rings, in various orders.
+TEST_P(EveryAlgorithm, UnequalBlocks) {
   if (!algorithm().irregular) return;
   uint64_t seed = test::seed();
 #if defined(__SANITIZE_ADDRESS__)
@@ -133,7 +134,7 @@ TEST_P(EveryAlgorithm, UnequalPieces) {
   }
 }
 
-// Elements that fill a cache line, share one, or do not divide it; slices and pieces then end inside a block.
+// Elements that fill a cache line, share one, or do not divide it; slices and blocks then end inside a line.
 TEST_P(EveryAlgorithm, ElementsOfManySizes) {
   for (int ranks : {2, 3, 6, 8}) {
     const topo::Hierarchy hierarchy = testing::machine(ranks, 2, 2, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Data access volumes, counted from the plans' steps, are those that the texts derive (YHCCL Tables 1 to 3).
+// Data access volumes, counted from the steps of the plans, are those that the papers derive (YHCCL Tables 1 to 3).
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -15,14 +15,15 @@ namespace {
 using plan::AccessMode;
 using plan::Collective;
 
-// Odd on purpose: slices and chunks end anywhere, the volume does not change.
+// An odd size on purpose: slices and chunks end anywhere, which must not change the volume.
 constexpr size_t count = 4001, element_bytes = 8;
 
 struct Volume {
   uint64_t total = 0, copied = 0;  // in vectors; a reduce-scatter's vector is p blocks
 };
 
-// Counted for the transport that the algorithm's text describes; fails when it is not a whole number of vectors.
+// Counts for the transport that the paper of the algorithm describes. Fails if the volume is not a whole number of
+// vectors.
 Volume volume(Collective collective, const char* name, const topo::Hierarchy& hierarchy, int root = 0, uint16_t k = 2) {
   const Algorithm* algorithm = find(collective, name);
   if (algorithm == nullptr) return ADD_FAILURE() << plan::name(collective) << " " << name, Volume();
@@ -75,7 +76,7 @@ TEST_F(Table, RabenseifnerWithPowersOfTwo) {
   }
 }
 
-// No row of the texts, which fold the ranks that a power of two leaves over; 160 ranks are blocks of 128 and 32.
+// The papers have no row for this case: they fold the ranks beyond a power of two; 160 ranks are blocks of 128 and 32.
 TEST_F(Table, RabenseifnerWithAnyNumberOfRanks) {
   const auto expect = [](uint64_t p, const topo::Hierarchy& flat) {
     EXPECT_EQ(total(reduce_scatter, "rabenseifner", flat), 5 * (p - 1));
@@ -113,7 +114,8 @@ TEST_F(Table, MovementAvoiding) {
   });
 }
 
-// No row of the texts. The last rank's results need not be fetched; of a reduce-scatter that is one block.
+// The papers have no row for it. The results of the last rank need not be fetched; in a reduce-scatter that is one
+// block.
 TEST_F(Table, InOrderTree) {
   for_all_ranks([](uint64_t p, const topo::Hierarchy& flat) {
     EXPECT_EQ(total(allreduce, "in_order_tree", flat), 5 * p - 2);
@@ -126,7 +128,7 @@ TEST_F(Table, MovementAvoidingSocketAware) {
   for (int m : {1, 2, 3, 4}) {
     int machines = 0;
     for (int ranks = 2; ranks <= most_ranks; ++ranks) {
-      // One NUMA node per socket, so that the sockets are the only level; uneven where m does not divide p.
+      // One NUMA node per socket, so that the sockets are the only level; groups are uneven if m does not divide p.
       const topo::Hierarchy sockets = testing::machine(ranks, m, 1, (ranks + m - 1) / m);
       const int used = sockets.is_flat() ? 1 : sockets.groups(0);
       if (used != m) continue;  // too few ranks for so many sockets
@@ -155,15 +157,16 @@ TEST_F(Table, Fused) {
   });
 }
 
-// No rows of the texts. Of Sklansky's network, a rank combines two operands for every bit of its number that is set. Of
-// an exclusive scan the lowest bit is not combined, but what the rank shows is combined apart, with its own input.
+// The papers have no rows for these. In Sklansky's network a rank combines two operands for every set bit of its
+// number. An exclusive scan does not combine the lowest bit, but the rank combines what it publishes separately, with
+// its own input.
 TEST_F(Table, Sklansky) {
   for_all_ranks([](uint64_t p, const topo::Hierarchy& flat) {
     uint64_t inclusive = 2, exclusive = 0;  // rank 0 copies its input
     for (uint64_t rank = 1; rank < p; ++rank) {
       const uint64_t bits = uint64_t(std::popcount(rank)), ones = uint64_t(std::countr_one(rank));
       const bool shows = rank + 1 < p;
-      inclusive += 3 * bits + (shows && bits == ones ? 1 : 0);  // a result that is shown is stored twice
+      inclusive += 3 * bits + (shows && bits == ones ? 1 : 0);  // a published result is stored twice
       exclusive += (bits == 1 ? 2 : 3 * (bits - 1)) + (shows ? 3 * ones : 0);
     }
     EXPECT_EQ(total(scan, "sklansky", flat), inclusive);
@@ -171,13 +174,13 @@ TEST_F(Table, Sklansky) {
   });
 }
 
-// A digit of a rank's number in base 4, unless it is 0, is a step with one operand more than its value.
+// Each non-zero base-4 digit of a rank's number is a step with one operand more than the digit.
 TEST_F(Table, FusedScan) {
   for_all_ranks([](uint64_t p, const topo::Hierarchy& flat) {
     uint64_t expected = 2;  // rank 0 copies its input
     for (uint64_t rank = 1; rank < p; ++rank)
       for (uint64_t digits = rank; digits != 0; digits /= 4) expected += digits % 4 != 0 ? digits % 4 + 2 : 0;
-    for (uint64_t length = 4; length < p; length *= 4) ++expected;  // a result that is kept as well
+    for (uint64_t length = 4; length < p; length *= 4) ++expected;  // a result that is also kept
     EXPECT_EQ(total(scan, "fused", flat), expected);
   });
 }
@@ -200,14 +203,14 @@ TEST_F(Table, CheckValuesAtSixtyFourRanksOnTwoSockets) {
     EXPECT_EQ(total(collective, name, machine), value) << plan::name(collective) << " " << name;
 }
 
-// "Smaller for p >= 4" is a tie with the ring at p = 4, m = 2 (allreduce).
+// The paper's "smaller for p >= 4" is a tie with the ring at p = 4, m = 2 (allreduce).
 TEST_F(Table, SocketAwareMovementAvoidingTiesWithTheRingAtFourRanks) {
   const topo::Hierarchy machine = testing::machine(4, 2, 1, 2);
   EXPECT_EQ(total(allreduce, "movement_avoiding_socket", machine), total(allreduce, "ring", machine));
 }
 
-// Theorem 3.1: a reduction through shared memory copies two vectors' worth of bytes at least before it can reduce;
-// movement avoiding no more. What its allreduce copies beyond that is what the ranks collect.
+// Theorem 3.1: a reduction through shared memory copies at least two vectors before it can reduce; movement avoiding
+// copies no more. Its allreduce also copies the results that the ranks collect.
 TEST(CopyVolume, MovementAvoidingMeetsTheLowerBound) {
   for (int p = 2; p <= most_ranks; ++p) {
     const topo::Hierarchy flat = topo::Hierarchy::flat(p);
@@ -217,8 +220,8 @@ TEST(CopyVolume, MovementAvoidingMeetsTheLowerBound) {
   }
 }
 
-// The vectors of half the ranks are copied in; every block but the last rank's, which is combined where it belongs, is
-// copied out.
+// The vectors of half the ranks are copied in. Every block is copied out, except that of the last rank, which is
+// combined in place.
 TEST(CopyVolume, ReduceScatterInAnInOrderTree) {
   const Algorithm& tree = *find(reduce_scatter, "in_order_tree");
   constexpr size_t elements = 1025;
@@ -236,7 +239,7 @@ TEST(CopyVolume, NoReductionThroughSharedMemoryCopiesLess) {
   int algorithms_seen = 0;
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.collective != reduce_scatter || algorithm.described != plan::AccessMode::staged) continue;
-    if (algorithm.name == "in_order_tree") continue;  // no whole number, see ReduceScatterInAnInOrderTree
+    if (algorithm.name == "in_order_tree") continue;  // not a whole number, see ReduceScatterInAnInOrderTree
     ++algorithms_seen;
     for (int p : {2, 3, 8, 24, 64}) {
       const topo::Hierarchy machine = testing::machine(p, 2, 1, (p + 1) / 2);
@@ -247,7 +250,7 @@ TEST(CopyVolume, NoReductionThroughSharedMemoryCopiesLess) {
   EXPECT_GE(algorithms_seen, 3);
 }
 
-// Odd on purpose again; here the transport is named.
+// An odd size on purpose again; here the caller names the transport.
 uint64_t volume_by(AccessMode access, Collective collective, const char* name, const topo::Hierarchy& hierarchy) {
   const plan::Plan plan = find(collective, name)->make({.hierarchy = &hierarchy, .parameters = {.chunk_bytes = 2048}});
   const plan::Counts counts = plan::count(plan, count, element_bytes, access);
@@ -256,14 +259,14 @@ uint64_t volume_by(AccessMode access, Collective collective, const char* name, c
   return counts.total.total() / (count * element_bytes);
 }
 
-// The balanced order costs nothing where groups are nodes of its tree, and a few partial results more elsewhere.
+// The balanced order costs nothing if groups are nodes of its tree, and a few more partial results otherwise.
 TEST(Volume, ReductionsUpAHierarchy) {
   struct Expected {
     topo::Hierarchy machine;
     uint64_t tree_reduce, tree_allreduce, sockets_reduce, sockets_allreduce, sockets_scatter;
   };
   // 64 ranks: a load of every source and a store for each of 8 + 2 + 1 groups; p - 1 copies down. 28 ranks: the border
-  // between the two groups is moved to rank 16, and both are nodes.
+  // between the two groups moves to rank 16, so that both are nodes of the tree.
   const Expected all[] = {{testing::machine(64, 2, 4, 8), 8 * 9 + 2 * 5 + 3, 85 + 2 * 63, 199, 325, 197},
                           {testing::machine(48, 2, 4, 6), 69 + 4, 163 + 4, 151 + 6, 245 + 6, 149 + 6},
                           {testing::machine(28, 2, 1, 14), 17 + 13 + 3, 33 + 2 * 27, 91 + 10, 145 + 10, 89 + 10}};

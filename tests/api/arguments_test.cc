@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Wrong arguments: each has its status, and a text that says what is wrong or what to do.
+// Every wrong argument has its status and a text that names the fault or the fix.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,12 +42,12 @@ TEST_F(Arguments, Bootstrap) {
   EXPECT_EQ(made, nullptr);
   coll_bootstrap old{8, 0, 1, alone, nullptr}, silent{sizeof old, 0, 1, nullptr, nullptr},
       outside{sizeof old, 3, 3, alone, nullptr}, none{sizeof old, 0, 0, alone, nullptr},
-      crowd{sizeof old, 0, 1 << 20, alone, nullptr};
+      too_many_ranks{sizeof old, 0, 1 << 20, alone, nullptr};
   EXPECT_FAILURE(coll_comm_create(&old, &made), COLL_ERR_ARG, "size_bytes");
   EXPECT_FAILURE(coll_comm_create(&silent, &made), COLL_ERR_ARG, "allgather");
   EXPECT_FAILURE(coll_comm_create(&outside, &made), COLL_ERR_ARG, "rank 3 of 3");
   EXPECT_FAILURE(coll_comm_create(&none, &made), COLL_ERR_ARG, "0 ranks");
-  EXPECT_FAILURE(coll_comm_create(&crowd, &made), COLL_ERR_ARG, "exceed the limit of");
+  EXPECT_FAILURE(coll_comm_create(&too_many_ranks, &made), COLL_ERR_ARG, "exceed the limit of");
   EXPECT_FAILURE(coll_comm_create(&old, nullptr), COLL_ERR_ARG, "NULL");
 }
 
@@ -174,7 +174,7 @@ TEST_F(Arguments, Blocks) {
   EXPECT_EQ(coll_gatherv(a, 4, a + 4, counts, nullptr, COLL_INT, 0, comm), COLL_OK);
 }
 
-// A rank alone gets its own block, wherever it lies.
+// A single rank gets its own block, at any displacement.
 TEST_F(Arguments, BlocksOfOneRank) {
   const size_t counts[] = {2}, at[] = {3};
   for (int i = 0; i < 8; i++) a[i] = i;

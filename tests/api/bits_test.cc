@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions of floats have the bits of the definition, whichever collective, algorithm, transport, memory and form of the
-// call: fold(0, p), of scans the prefixes of it. tests/algo/bits_test.cc has more ranks than there can be processes.
+// Reductions of floats have the bits of the definition for every collective, algorithm, transport, memory and form of
+// the call: fold(0, p), or its prefixes for scans. tests/algo/bits_test.cc has more ranks than processes could be
+// started.
 #include "algo/registry.h"
 #include "comm/collectives.h"
 #include "mem/reference.h"
@@ -20,7 +21,7 @@ std::string variable_of(Collective collective) {
   return name;
 }
 
-// Of very different size, so that every other order of adding gives other bits.
+// The values differ so much in size that every other order of addition gives other bits.
 template <typename T>
 T value(int rank, size_t i, int magnitudes) {
   const float mantissa = float(int(input(rank, i, 3) % 4001)) - 2000;
@@ -29,7 +30,7 @@ T value(int rank, size_t i, int magnitudes) {
   else return T(made);
 }
 
-// One call in one of its forms.
+// Performs one call in one of its forms.
 enum class Form { blocking, in_place, started };
 
 coll_status call(Collective collective, Form form, const void* send, void* recv, size_t n, coll_datatype type, int root,
@@ -90,7 +91,7 @@ void check(Context& c, coll_comm* comm, Collective collective, Form form, size_t
   }
 }
 
-// Every balanced algorithm by its name, and what is chosen without one.
+// Every balanced algorithm by its name, and the selected one (no name).
 std::vector<std::string> algorithms_of(Collective collective) {
   std::vector<std::string> names{""};
   for (const coll::algo::Algorithm& algorithm : coll::algo::algorithms())
@@ -98,9 +99,9 @@ std::vector<std::string> algorithms_of(Collective collective) {
   return names;
 }
 
-// check(comm, collective, mappable) on a communicator for every transport, collective and algorithm.
+// Calls check(comm, collective, mappable) with a communicator for every transport, collective and algorithm.
 template <class Check>
-void for_every_way(Context& c, const std::vector<std::string>& transports, Check check) {
+void for_every_algorithm(Context& c, const std::vector<std::string>& transports, Check check) {
   for (const std::string& transport : transports)
     for (Collective collective : reductions)
       for (const std::string& algorithm : algorithms_of(collective)) {
@@ -117,7 +118,7 @@ void for_every_way(Context& c, const std::vector<std::string>& transports, Check
 
 void check_floats(Context& c) {
   unsigned form = 0;
-  for_every_way(c, {"auto", "shm", "cma", "mapped"}, [&](coll_comm* comm, Collective collective, bool mappable) {
+  for_every_algorithm(c, {"auto", "shm", "cma", "mapped"}, [&](coll_comm* comm, Collective collective, bool mappable) {
     for (size_t n : {size_t(1), size_t(100), size_t(3001), size_t(40'001)})
       for (Form how : {Form(form++ % 3), Form(form++ % 3)})
         check<float>(c, comm, collective, how, n, COLL_FLOAT, 60, mappable);
@@ -128,10 +129,10 @@ TEST(Bits, OfFloatsAreThoseOfTheBalancedOrder) {
   for (int ranks : {2, 3, 5, 8}) run_processes(ranks, check_floats);
 }
 
-// 16-bit floats are rounded once.
+// Results of 16-bit floats are rounded once.
 void check_short_floats(Context& c) {
   unsigned form = 0;
-  for_every_way(c, {"auto", "shm", "mapped"}, [&](coll_comm* comm, Collective collective, bool mappable) {
+  for_every_algorithm(c, {"auto", "shm", "mapped"}, [&](coll_comm* comm, Collective collective, bool mappable) {
     for (size_t n : {size_t(1), size_t(100), size_t(3001), size_t(20'001)}) {
       check<reference::Half>(c, comm, collective, Form(form++ % 3), n, COLL_FLOAT16, 8, mappable);
       check<reference::Brain>(c, comm, collective, Form(form++ % 3), n, COLL_BFLOAT16, 60, mappable);
@@ -139,7 +140,7 @@ void check_short_floats(Context& c) {
   });
 }
 
-TEST(Bits, OfShortFloatsAreThoseOfOneRounding) {
+TEST(Bits, OfShortFloatsAreRoundedOnce) {
   for (int ranks : {2, 7}) run_processes(ranks, check_short_floats);
 }
 

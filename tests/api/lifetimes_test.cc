@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What coll.h promises of strings, requests, communicators and memory: how long they live, and what is left of them after
-// an error, and in a child after fork().
+// The promises of coll.h about strings, requests, communicators and memory: how long they live, and their state after
+// an error and in a child after fork().
 #include <set>
 #include <thread>
 
@@ -71,7 +71,7 @@ TEST(Operation, IsDefinedForEveryDatatypeUntilItIsFreed) {
   EXPECT_FALSE(coll_op_defined(COLL_SUM, COLL_TYPE_BYTES(4)));
 }
 
-// Its callback gets what it was created with, in the thread that called.
+// The callback gets the arguments of its creation, in the thread that called.
 TEST(Operation, RunsInACallingThread) {
   run_processes(2, [](Context& c) {
     struct Seen {
@@ -93,7 +93,8 @@ TEST(Operation, RunsInACallingThread) {
   });
 }
 
-// In a process of its own: ranks that a process with an arena forks give that arena up, which is a leak to a leak check.
+// Runs in a process of its own: ranks that a process with an arena forks give up that arena, which a leak checker would
+// report.
 TEST(Memory, IsAlignedBySize) {
   run_processes(1, [](Context& c) {
     const std::pair<size_t, size_t> all[] = {{0, 64}, {1, 64}, {4096, 4096}, {2 << 20, 2 << 20}};
@@ -117,7 +118,7 @@ TEST(Communicator, DescriptionAndNumbersLast) {
     RANK_CHECK(c, coll_comm_split(comm, c.rank == 0 ? 3 : -1, 0, &part) == COLL_OK);
     RANK_CHECK(c, (part == nullptr) == (c.rank == 1));
     RANK_CHECK(c, coll_comm_describe(comm) == text && text == before);
-    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);  // before what was split from it
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);  // freed before the communicator that it was split from
     RANK_CHECK(c, coll_comm_size(part) == (c.rank == 0 ? 1 : -1));
     RANK_CHECK(c, coll_comm_free(part) == COLL_OK);
   });
@@ -127,7 +128,7 @@ TEST(Communicator, AnEmptyCollectiveDoesNotWait) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
     const size_t none[] = {0, 0};
-    if (c.rank == 1) c.meet();  // rank 0 gets there only if it did not wait
+    if (c.rank == 1) c.meet();  // rank 0 gets here only if it did not wait
     RANK_CHECK(c, coll_allreduce(nullptr, nullptr, 0, COLL_INT, COLL_SUM, comm) == COLL_OK);
     RANK_CHECK(c, coll_bcast(nullptr, 0, COLL_INT, 1, comm) == COLL_OK);
     RANK_CHECK(c, coll_allgatherv(nullptr, 0, nullptr, none, nullptr, COLL_INT, comm) == COLL_OK);
@@ -164,7 +165,7 @@ TEST(Communicator, ProgressIsMadeWhileARankWaits) {
   });
 }
 
-// From its start to its end: what may be done with a request in each state.
+// In each state of a request, from its creation to its end, only certain calls succeed.
 TEST(Requests, LifeCycle) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -172,9 +173,9 @@ TEST(Requests, LifeCycle) {
     coll_request *once = nullptr, *often = nullptr;
     RANK_CHECK(c, coll_allreduce_init(&in, &sum, 1, COLL_INT, COLL_SUM, comm, &often) == COLL_OK);
     coll_request* const made = often;
-    RANK_CHECK(c, coll_wait(&often) == COLL_OK && often == made);  // never started: complete
+    RANK_CHECK(c, coll_wait(&often) == COLL_OK && often == made);  // never started, hence complete
     RANK_CHECK(c, coll_test(&often, &done) == COLL_OK && done == 1 && often == made);
-    if (c.rank == 0) {  // rank 1 starts only after the looks at active requests
+    if (c.rank == 0) {  // rank 1 starts only after rank 0 has looked at active requests
       RANK_CHECK(c, coll_start(often) == COLL_OK);
       RANK_CHECK(c, coll_ibarrier(comm, &once) == COLL_OK && once != nullptr);
       RANK_CHECK(c, coll_test(&often, &done) == COLL_OK && done == 0);
@@ -187,9 +188,9 @@ TEST(Requests, LifeCycle) {
       RANK_CHECK(c, coll_start(often) == COLL_OK);
       RANK_CHECK(c, coll_ibarrier(comm, &once) == COLL_OK);
     }
-    RANK_CHECK(c, coll_wait(&once) == COLL_OK && once == nullptr);  // in another order than they were started
+    RANK_CHECK(c, coll_wait(&once) == COLL_OK && once == nullptr);  // waits in another order than the starts
     RANK_CHECK(c, coll_wait(&often) == COLL_OK && often == made && sum == 1);
-    RANK_CHECK(c, coll_wait(&often) == COLL_OK);  // as often as one likes
+    RANK_CHECK(c, coll_wait(&often) == COLL_OK);  // repeated waits are allowed
     in = 10;
     RANK_CHECK(c, coll_start(often) == COLL_OK && coll_wait(&often) == COLL_OK && sum == 20);
     RANK_CHECK(c, coll_request_free(often) == COLL_OK);
@@ -197,7 +198,7 @@ TEST(Requests, LifeCycle) {
   });
 }
 
-// What is complete needs no communicator any more.
+// A complete request does not need its communicator any more.
 TEST(Requests, OutliveTheirCommunicatorOnceComplete) {
   run_processes(2, [](Context& c) {
     for (int round = 0; round < 20 && !c.failed(); round++) {
@@ -208,13 +209,13 @@ TEST(Requests, OutliveTheirCommunicatorOnceComplete) {
       RANK_CHECK(c, coll_iallreduce(&in, &sums[1], 1, COLL_INT, COLL_SUM, comm, &tested) == COLL_OK);
       RANK_CHECK(c, coll_allreduce_init(&in, &sums[2], 1, COLL_INT, COLL_SUM, comm, &often) == COLL_OK);
       RANK_CHECK(c, coll_start(often) == COLL_OK);
-      // Of those that four later ones wait behind, all are complete when these are.
+      // If later requests wait behind earlier ones, the earlier ones are complete when the later ones are.
       for (int later = 0; later < 8; later++) {
         coll_request* last = nullptr;
         RANK_CHECK(c, coll_ibarrier(comm, &last) == COLL_OK && coll_wait(&last) == COLL_OK);
       }
       RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
-      std::vector<char> other(100'000, 'x');  // where the communicator was
+      std::vector<char> other(100'000, 'x');  // memory of the freed communicator
       RANK_CHECK(c, coll_wait(&once) == COLL_OK && once == nullptr && sums[0] == 1);
       RANK_CHECK(c, coll_test(&tested, &done) == COLL_OK && done == 1 && tested == nullptr && sums[1] == 1);
       RANK_CHECK(c, coll_wait(&often) == COLL_OK && sums[2] == 1 && coll_request_free(often) == COLL_OK);
@@ -246,7 +247,7 @@ TEST(Requests, DoNotKeepTheCallersArrays) {
   });
 }
 
-// A peer that has left: errors of execution are those of the wait, later ones those of the start; nothing but free is left.
+// After a peer has left: the wait returns errors of execution, the start later ones; only free is still allowed.
 TEST(Requests, AfterAPeerHasLeft) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -274,7 +275,7 @@ TEST(Requests, AfterAPeerHasLeft) {
   });
 }
 
-// Waits for a child and says whether it exited with 0.
+// Waits for a child and returns whether it exited with 0.
 bool succeeds(pid_t child) {
   int status = -1;
   return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -296,7 +297,7 @@ bool can_create() {
          coll_comm_free(own) == COLL_OK;
 }
 
-// Every call on what the parent made has a status in the child, and changes nothing for the parent and its peers.
+// Every call on objects of the parent returns a status in the child, and does not affect the parent and its peers.
 TEST(Fork, InheritedObjectsFailInTheChild) {
   run_processes(2, [](Context& c) {
     coll_comm *comm = c.comm(), *out = comm;
@@ -325,7 +326,7 @@ TEST(Fork, InheritedObjectsFailInTheChild) {
       _exit(right ? 0 : 1);
     }
     RANK_CHECK(c, succeeds(child));
-    const pid_t other = fork();  // frees while requests are active
+    const pid_t other = fork();  // frees them while requests are active
     if (other == 0) _exit(coll_comm_free(comm) == COLL_OK && can_create() ? 0 : 1);
     RANK_CHECK(c, succeeds(other));
     c.meet();
@@ -338,7 +339,7 @@ TEST(Fork, InheritedObjectsFailInTheChild) {
   });
 }
 
-// In-place collectives keep memory of the parent's arena, in whose place the child's own arena may be.
+// In-place collectives keep memory of the parent's arena; the child's own arena may be at the same address.
 TEST(Fork, FreeingInTheChildLeavesItsOwnMemoryAlone) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -361,7 +362,7 @@ TEST(Fork, FreeingInTheChildLeavesItsOwnMemoryAlone) {
   });
 }
 
-// What is left of a communicator until its last rank has freed it is the parent's, too.
+// The parent also owns what remains of a communicator until its last rank has freed it.
 TEST(Fork, AfterAFreeThatAPeerHasNotMadeYet) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -379,7 +380,7 @@ TEST(Fork, AfterAFreeThatAPeerHasNotMadeYet) {
 
 coll_comm* freed_at_exit = nullptr;
 
-// Exit handlers run in the child as well as in the ranks.
+// Exit handlers run in the child and in the ranks.
 TEST(Exit, HandlersMayUseAndFree) {
   run_processes(2, [](Context& c) {
     freed_at_exit = c.comm();
@@ -395,7 +396,7 @@ TEST(Exit, HandlersMayUseAndFree) {
   });
 }
 
-// What a child may do, while its parent goes on.
+// A child may read its copies, free the operation and create objects of its own; the parent's objects do not change.
 TEST(Fork, LeavesTheParentsObjectsToTheParent) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();

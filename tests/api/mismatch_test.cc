@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks that call different things: found before anything is touched, with COLL_DEBUG=1. Short messages whose length is not
-// what the receiver names: found without. And elements too large to stage.
+// COLL_DEBUG=1 detects ranks that call different collectives before any buffer changes. Lengths of short messages that
+// differ from those of the receiver are detected without it. Elements that are too large to stage are refused.
 #include "comm/collectives.h"
 
 using namespace ranks;
@@ -55,7 +55,7 @@ TEST(Mismatch, IsFoundInDebugMode) {
       coll_status status = c.rank == 0 ? pair.rank0(comm) : pair.others(comm);
       RANK_CHECK(c, status == COLL_ERR_MISMATCH);
       RANK_CHECK(c, strstr(coll_last_error(), c.rank == 0 ? "rank 1 called" : "rank 0 called") != nullptr);
-      // Nothing was touched, so all can go on.
+      // No buffer has changed, so all ranks can continue.
       RANK_CHECK(c, coll_allreduce(in, out, 100, COLL_INT, COLL_SUM, comm) == COLL_OK);
       RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
     });
@@ -74,7 +74,7 @@ TEST(Mismatch, DebugModeLeavesRightCallsAlone) {
   });
 }
 
-// Where a rank takes less than it is sent it says so, has what fits, and all can go on.
+// A rank that accepts less than it is sent reports that and has the part that fits; all ranks can continue.
 TEST(Mismatch, LengthsOfShortMessagesAreCompared) {
   run_processes(3, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -89,7 +89,7 @@ TEST(Mismatch, LengthsOfShortMessagesAreCompared) {
         if (!root && status != COLL_OK)
           RANK_CHECK(c, strstr(coll_last_error(), "than what this rank expects") != nullptr);
       }
-    // All but the first name more.
+    // All ranks but the first name a longer message.
     const size_t n = root ? 2 : 3;
     const auto only_root_fails = [&](coll_status status) {
       RANK_CHECK(c, status == (root ? COLL_ERR_TRUNCATE : COLL_OK));
@@ -115,7 +115,7 @@ void keep_larger(const void* from, void* to, size_t count, coll_datatype type, v
   }
 }
 
-// Elements up to the limit are reduced whole; larger ones are refused on every rank.
+// Elements up to the limit are reduced whole; every rank refuses larger ones.
 TEST(LargeElements, AreReducedOrRefused) {
   for (const char* transport : {"shm", "cma"})
     for (const char* algorithm : {"", "fused", "all_read", "recursive_doubling", "hierarchical", "movement_avoiding"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the environment asks for and cannot have: all ranks fail alike, with a status and a hint.
+// Settings that are impossible: all ranks fail with the same status and a text that names the fix.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -14,7 +14,7 @@ using namespace ranks;
 
 namespace {
 
-// Creation fails on every rank with `status`, and every text holds `words`.
+// Creation fails on every rank with `status`, and every text contains `words`.
 void creation_fails(Context& c, coll_status status, std::initializer_list<const char*> words) {
   coll_bootstrap bootstrap = c.bootstrap();
   coll_comm* comm = nullptr;
@@ -69,7 +69,8 @@ TEST(Settings, WrongValuesNameTheRightOnes) {
   }
 }
 
-// A recorded machine, cut off and corrupted at many places: a clear refusal or a usable machine, never a signal.
+// A recorded machine, truncated and corrupted at many places: libcoll refuses it with a text or gets a usable machine,
+// but never crashes.
 TEST(Settings, BrokenTopologyFiles) {
   const std::string whole = R"(<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
@@ -110,7 +111,7 @@ TEST(Settings, BrokenTopologyFiles) {
   unlink(path.c_str());
 }
 
-// Settings that have to be alike on all ranks, set on one only.
+// Settings that must be equal on all ranks are set on one rank only.
 TEST(Settings, ThatDifferBetweenRanks) {
   const char* different[][2] = {
       {"COLL_TRANSPORT", "shm"},         {"COLL_DEBUG", "1"},           {"COLL_DIRECT_MIN", "100"},
@@ -126,7 +127,7 @@ TEST(Settings, ThatDifferBetweenRanks) {
   }
 }
 
-// Forbids the system calls of CMA for this process, as a container may.
+// Refuses the system calls of CMA for this process, as a container may.
 bool forbid_kernel_copies(int error) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -143,13 +144,13 @@ TEST(Settings, ForcedTransportThatTheSystemForbids) {
   struct {
     int error;
     const char* hint;
-  } ways[] = {{EPERM, "ptrace"}, {ENOSYS, "seccomp"}};
-  for (auto way : ways) {
+  } refusals[] = {{EPERM, "ptrace"}, {ENOSYS, "seccomp"}};
+  for (auto refusal : refusals) {
     Environment forced("COLL_TRANSPORT", "cma");
     run_processes(2, [=](Context& c) {
-      // One rank alone is enough to make it impossible for all.
-      if (c.rank == 1 && !forbid_kernel_copies(way.error)) return c.fail("no seccomp filter could be installed");
-      creation_fails(c, COLL_ERR_UNAVAILABLE, {"COLL_TRANSPORT=cma", way.hint});
+      // A single rank makes the transport impossible for all.
+      if (c.rank == 1 && !forbid_kernel_copies(refusal.error)) return c.fail("no seccomp filter could be installed");
+      creation_fails(c, COLL_ERR_UNAVAILABLE, {"COLL_TRANSPORT=cma", refusal.hint});
     });
   }
 }
@@ -177,7 +178,7 @@ TEST(Settings, ABootstrapThatFailsOnOneRank) {
     if (c.rank == 1) {
       status = coll_comm_create(&bootstrap, &comm);
     } else {
-      // Its peer does not come to the second exchange: the launcher, here the callback, says so.
+      // Its peer does not reach the second exchange: the bootstrap callback reports that.
       bootstrap.allgather = [](const void* send, void* recv, size_t bytes, void* context) {
         static int calls = 0;
         return calls++ == 0 ? Context::allgather(send, recv, bytes, context) : 1;
@@ -202,14 +203,14 @@ TEST(Settings, TheLauncherVariableIsChecked) {
   EXPECT_EQ(coll_comm_create_from_launcher(nullptr), COLL_ERR_ARG);
 }
 
-// Few descriptors, little address space: an error, no crash.
+// With few descriptors or little address space, creation fails with an error and does not crash.
 TEST(Settings, ScarceResources) {
   run_processes(2, [](Context& c) {
-    // Every descriptor taken.
+    // Uses up all descriptors.
     std::vector<int> taken;
     for (int descriptor = dup(0); descriptor >= 0; descriptor = dup(0)) taken.push_back(descriptor);
     creation_fails(c, COLL_ERR_NO_MEMORY, {"limit on open files"});
-    for (int descriptor : taken) close(descriptor);  // sanitizers need some at the end
+    for (int descriptor : taken) close(descriptor);  // sanitizers need some at exit
   });
 }
 

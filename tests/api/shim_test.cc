@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// coll/shim.h: what the MPI shims call.
+// coll/shim.h: the functions that the MPI shims call.
 #include "coll/shim.h"
 
 #include <fstream>
@@ -21,7 +21,7 @@ TEST(Shim, SettingsAreReadFromTheEnvironment) {
   EXPECT_STREQ(coll_setting("COLL_NODE_SIZE"), "3");
 }
 
-// The first call of a process decides whether statistics are kept: each of these tests has a process of its own.
+// The first call of a process decides whether it keeps statistics: each of these tests has a process of its own.
 TEST(Shim, StatisticsAreNotKeptUnlessWanted) {
   run_processes(1, [](Context& c) {
     RANK_CHECK(c, coll_stats_forwarded("MPI_Bcast", nullptr, "a reason", 4, 0) == COLL_ERR_ARG);
@@ -37,13 +37,13 @@ TEST(Shim, StatisticsThatCannotBeWrittenAreAnError) {
   run_processes(1, [](Context& c) {
     std::string function = "MPI_Bcast", collective = "bcast", why = "a reason";
     RANK_CHECK(c, coll_stats_forwarded(function.c_str(), collective.c_str(), why.c_str(), SIZE_MAX, 0) == COLL_OK);
-    function = collective = why = "";  // they were copied
+    function = collective = why = "";  // the names were copied
     RANK_CHECK(c, coll_stats_write(7) == COLL_ERR_SYSTEM);
     RANK_CHECK(c, strstr(coll_last_error(), "COLL_STATS") != nullptr);
   });
 }
 
-// What is called inside a function has its name, in whatever form.
+// Calls inside a function are counted under its name, in every form.
 TEST(Shim, CountsByFunction) {
   const std::string file = testing::TempDir() + "coll_named_" + std::to_string(getpid());
   const Environment wanted("COLL_STATS", (file + "_%r").c_str());
@@ -63,7 +63,7 @@ TEST(Shim, CountsByFunction) {
     RANK_CHECK(c, coll_ineighbor_exchange(nullptr, 0, nullptr, 0, comm, &request) == COLL_OK);
     coll_stats_inside(nullptr);
     RANK_CHECK(c, coll_wait(&request) == COLL_OK);
-    // Rank 0's request cannot be complete when it is waited for: rank 1 starts behind rank 0's barrier.
+    // Rank 0's request cannot be complete when it waits for it: rank 1 starts after rank 0's barrier.
     coll_comm* other = nullptr;
     RANK_CHECK(c, coll_comm_split(comm, 0, c.rank, &other) == COLL_OK);
     if (c.rank == 1) RANK_CHECK(c, coll_barrier(other) == COLL_OK);

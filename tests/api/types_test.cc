@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every datatype with every operation against the definition.
+// Compares every datatype with every operation with the definition.
 #include "mem/types.h"
 #include "comm/collectives.h"
 #include "mem/random_values.h"
@@ -9,7 +9,7 @@ namespace reference = coll::test;
 
 namespace {
 
-// Not a std::vector, which packs bool.
+// std::vector would pack bool.
 template <typename T>
 std::unique_ptr<T[]> values(int rank, size_t n, uint64_t seed) {
   reference::Random random(seed * 64 + uint64_t(rank));

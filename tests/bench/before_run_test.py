@@ -18,7 +18,7 @@ class Run(unittest.TestCase):
     def test_a_build_is_not_slower_than_itself(self):
         with tempfile.TemporaryDirectory() as where:
             file = pathlib.Path(where, "result.json")
-            for _ in range(5):  # status 3: the host moved the cores apart or together between the runs
+            for _ in range(5):  # status 3: the hypervisor changed the distance of the cores between the runs
                 result = subprocess.run(
                     [sys.executable, "-B", before.__file__, BUILD, BUILD, "--collectives", "ibcast",
                      "--sizes", "64,4K", "--runs", "2", "--pairs", "6", "--cell-ms", "5", "--json", file],

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""before.py without a build: what it refuses, and what it reports about invented launches."""
+"""before.py without a build: the arguments that it refuses, and its reports about simulated launches."""
 import contextlib
 import io
 import pathlib
@@ -17,7 +17,7 @@ DRIVER = pathlib.Path(before.__file__)
 
 
 def launcher(slower_by, noise=0.004, flag=200.0, wrong=0):
-    """Stands in for the benchmark: 10 us, times `slower_by` for (collective, bytes) of the build "now"."""
+    """Replaces the benchmark: 10 us, times `slower_by` for (collective, bytes) of the build "now"."""
     rng = random.Random(7)
 
     def launch_one(side, collective, options):
@@ -69,7 +69,7 @@ class Report(unittest.TestCase):
         cells, moved = paired.cells(samples, 1)
         self.assertEqual((cells[0]["runs"][0].pairs, moved), (6, 5))
 
-    def test_nothing_judged_is_a_failure(self):
+    def test_no_cell_with_enough_pairs_is_a_failure(self):
         """Cores that change their distance in every run leave no interval."""
         options = before.arguments(["DIR", "--collectives", "bcast", "--sizes", "64"])
         samples = before.measure({"before": "before", "now": "now"}, options, launcher({}),

@@ -124,14 +124,14 @@ class Distances(unittest.TestCase):
     def test_launches_alternate(self):
         self.assertEqual([side[0] for pair in range(4) for side in paired.order(pair)], list("bnnbbnnb"))
 
-    def test_a_run_is_judged_at_a_distance_that_served_all_runs(self):
+    def test_a_distance_counts_if_all_runs_have_enough_pairs(self):
         rng = random.Random(SEED)
         near, far = 50.0, 200.0
         first = simulated(rng, 6, 1.0, 0.001, flag=near)
-        self.assertEqual(paired.judged_at(first, 0, "bcast"), {"near"})
-        self.assertEqual(paired.judged_at(first + simulated(rng, 6, 1.0, 0.001, run=1, flag=far), 1, "bcast"), set())
-        self.assertEqual(paired.judged_at(first + simulated(rng, 5, 1.0, 0.001, run=1, flag=near), 1, "bcast"), set())
-        self.assertEqual(paired.judged_at(first + simulated(rng, 6, 1.0, 0.001, run=1, flag=near), 1, "bcast"),
+        self.assertEqual(paired.distances_with_enough_pairs(first, 0, "bcast"), {"near"})
+        self.assertEqual(paired.distances_with_enough_pairs(first + simulated(rng, 6, 1.0, 0.001, run=1, flag=far), 1, "bcast"), set())
+        self.assertEqual(paired.distances_with_enough_pairs(first + simulated(rng, 5, 1.0, 0.001, run=1, flag=near), 1, "bcast"), set())
+        self.assertEqual(paired.distances_with_enough_pairs(first + simulated(rng, 6, 1.0, 0.001, run=1, flag=near), 1, "bcast"),
                          {"near"})
 
 

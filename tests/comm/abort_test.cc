@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// coll_comm_abort() ends every state of waiting on every rank within a second, with one status and a text that tells why.
+// coll_comm_abort() ends every kind of wait on every rank within a second, with one status and a text with the reason.
 #include "comm/requests.h"
 
 using namespace ranks;
@@ -25,7 +25,7 @@ void ends_in_time(Context& c, coll_status status, int by_rank) {
     c.fail("took " + std::to_string((noticed - moment) / 1'000'000) + " ms");
 }
 
-// A state of waiting for a rank that calls nothing. Returns the status with which it ends.
+// Waits in one way for a rank that makes no call. Returns the status with which the wait ends.
 struct Waiting {
   const char* name;
   std::function<coll_status(Context&, coll_comm*)> wait;
@@ -39,14 +39,14 @@ coll_status reduces(coll_comm* comm, size_t n) {
   data().assign(n, 1);
   return coll_allreduce(COLL_IN_PLACE, data().data(), n, COLL_UINT32, COLL_SUM, comm);
 }
-// From rank 0, whose ring of staging is full after some of them.
+// From rank 0, whose staging ring is full after some of them.
 coll_status broadcasts(coll_comm* comm, size_t n) {
   data().assign(n, 1);
   coll_status status = COLL_OK;
   while (status == COLL_OK) status = coll_bcast(data().data(), n, COLL_UINT32, 0, comm);
   return status;
 }
-// More than there are channels, so that some are queued. One that starts after the abort may fail there.
+// More requests than channels, so that some are queued. A start after the abort may fail.
 std::vector<coll_request*> start_several(Context& c, coll_comm* comm) {
   std::vector<coll_request*> all(7);
   for (coll_request*& one : all) {
@@ -55,7 +55,7 @@ std::vector<coll_request*> start_several(Context& c, coll_comm* comm) {
   }
   return all;
 }
-// All of them end.
+// All of them must end.
 coll_status waits(Context& c, coll_comm* comm) {
   for (coll_request*& one : start_several(c, comm)) {
     RANK_CHECK(c, one == nullptr || coll_wait(&one) == COLL_ERR_ABORTED);
@@ -71,7 +71,7 @@ coll_status tests(Context& c, coll_comm* comm) {
   }
   return COLL_ERR_ABORTED;
 }
-// The first test after the abort finds it.
+// The first test after the abort reports it.
 coll_status tests_seldom(Context&, coll_comm* comm) {
   coll_request* request = nullptr;
   coll_status status = coll_ibarrier(comm, &request);
@@ -100,7 +100,7 @@ const Waiting states[] = {
 
 class Abort : public testing::TestWithParam<std::tuple<const char*, int, int>> {};
 
-// The last rank aborts, at once or when the others sleep.
+// The last rank aborts, at once or while the others sleep.
 TEST_P(Abort, EndsEveryWait) {
   auto [transport, ranks, after_us] = GetParam();
   Environment forced("COLL_TRANSPORT", transport);
@@ -136,8 +136,8 @@ INSTANTIATE_TEST_SUITE_P(All, Abort,
                                   (std::get<2>(info.param) == 0 ? "at_once" : "asleep");
                          });
 
-// By another thread of a rank that waits itself. One peer comes late: a collective that all others have called before the
-// abort may succeed there, but not the next one.
+// Another thread of a waiting rank aborts. One peer comes late: a collective that all others have called before the
+// abort may succeed there, but the next one may not.
 void abort_by_another_thread(Context& c, const Waiting& state) {
   c.about = state.name;
   coll_comm* comm = c.comm();
@@ -156,7 +156,7 @@ void abort_by_another_thread(Context& c, const Waiting& state) {
   ends_in_time(c, status, 0);
   if (c.rank == 0) other.join();
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
-  c.meet();  // ranks that are threads use this one's buffers until their calls have returned
+  c.meet();  // ranks that are threads use buffers of this rank until their calls have returned
 }
 TEST(Aborted, ByAnotherThread) {
   for (const Waiting& state : states) {
@@ -171,7 +171,7 @@ TEST(Aborted, RanksThatAreThreads) {
   }
 }
 
-// Each gets the same status, however it learns of the abort: from the rank that aborts, or from one that has failed so.
+// All ranks get the same status, whether they notice the abort of the rank itself or the failure of another rank.
 TEST(Aborted, EndsEachOf64Ranks) {
   for (const Waiting& state : {states[0], states[2], states[5]}) {
     SCOPED_TRACE(state.name);
@@ -191,7 +191,7 @@ TEST(Aborted, EndsEachOf64Ranks) {
   }
 }
 
-// The rank that aborts is gone before its peers look.
+// The aborting rank has exited before its peers look.
 TEST(Aborted, ByARankThatExits) {
   run_processes(4, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -207,7 +207,7 @@ TEST(Aborted, ByARankThatExits) {
   });
 }
 
-// A rank that has freed its handle waits for its requests still.
+// A rank that has freed its handle still waits for its requests.
 TEST(Aborted, EndsRequestsOfAFreedCommunicator) {
   run_processes(3, [](Context& c) {
     coll_comm* comm = c.comm();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every algorithm of the registry, forced, on the real executor: transports, numbers of ranks, roots, sizes around the
-// borders of chunks, in place and not; operations that do not commute where the algorithm can take them.
+// Runs every algorithm of the registry on the real executor: transports, numbers of ranks, roots, sizes around the
+// borders of chunks, in place and not; operations that do not commute if the algorithm supports them.
 #include "algo/registry.h"
 #include "comm/piece_calls.h"
 
@@ -32,7 +32,7 @@ struct Trial {
   bool mappable;
   uint32_t round = 0;
 
-  // Many ranks, or slow ones: each case either in place or not.
+  // With many or slow ranks, each case runs either in place or not.
   bool one_way() const { return c.ranks > 4 || thins(); }
 
   bool sum_is(const uint32_t* result, size_t n) {
@@ -70,7 +70,7 @@ struct Trial {
     RANK_CHECK(c, coll_allreduce(from, recv.data(), n, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
     sum_is(recv.data(), n);
   }
-  // Nobody may leave before everybody has entered; the shared word counts who has.
+  // No rank may leave before all ranks have entered; the shared word counts the ranks that have.
   void barrier() {
     auto& entered = c.shared->moment_ns;
     c.meet();
@@ -85,7 +85,7 @@ struct Trial {
     }
   }
 
-  // The same count first with an operation that commutes: what was prepared for it must not serve the other.
+  // Uses a commuting operation first, with the same count: its plan must not serve the other operation.
   void not_commuting(const algo::Algorithm& algorithm, size_t n) {
     coll_op op, twin;
     RANK_CHECK(c, coll_op_create(compose, 0, nullptr, &op) == COLL_OK);
@@ -121,7 +121,7 @@ struct Trial {
     RANK_CHECK(c, coll_op_free(op) == COLL_OK && coll_op_free(twin) == COLL_OK);
   }
 
-  // Of a collective of pieces, or a scan: fewer sizes, since every rank has as many pieces.
+  // Collectives of blocks, and scans, use fewer sizes, since every rank has one block per rank.
   void sweep_pieces(const algo::Algorithm& algorithm) {
     const Collective what = algorithm.collective;
     const bool rooted = coll::plan::is_rooted(what);
@@ -195,8 +195,8 @@ INSTANTIATE_TEST_SUITE_P(All, Algorithms,
                            return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
                          });
 
-// An algorithm that reorders operands says so by name instead of giving another result.
-TEST(Algorithms, RefuseWhatTheyWouldReorder) {
+// An algorithm that reorders operands is refused by name instead of giving another result.
+TEST(Algorithms, RefuseOperationsThatTheyWouldReorder) {
   Environment forced("COLL_ALLREDUCE", "movement_avoiding");
   run_processes(4, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -209,8 +209,8 @@ TEST(Algorithms, RefuseWhatTheyWouldReorder) {
   });
 }
 
-// So does one whose ranks would have to know the lengths of others' pieces.
-TEST(Algorithms, RefusePiecesOfDifferentLengths) {
+// So is one whose ranks would have to know the lengths of other ranks' blocks.
+TEST(Algorithms, RefuseBlocksOfDifferentLengths) {
   Environment forced("COLL_SCATTER", "hierarchical");
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();

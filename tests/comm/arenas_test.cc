@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of coll_mem_alloc(), which peers map when a collective first uses it, and copy where they cannot map it.
+// Memory of coll_mem_alloc(): peers map it when a collective first uses it, or copy it if they cannot map it.
 #include <fstream>
 
 #include "address_space.h"
@@ -20,10 +20,10 @@ size_t mappings_of(const char* name) {
   for (std::string line; std::getline(maps, line);) count += line.find(name) != std::string::npos;
   return count;
 }
-// The kernel lists what is not linked in a file system so. Segments have a longer name.
+// This is the format of the kernel for files without a name in a file system. Segments have a longer name.
 size_t arenas_mapped() { return mappings_of("/memfd:libcoll (deleted)"); }
 
-// Every operand in mappable memory: plans that read, plans that write, the latency paths, requests.
+// All operands are in mappable memory: plans that read, plans that write, latency paths, requests.
 void check_moves(Context& c, coll_comm* comm, size_t n, uint32_t round) {
   const size_t all = n * size_t(c.ranks);
   Buffer in(all * 4, true), out(all * 4, true);
@@ -61,7 +61,7 @@ TEST(Arena, IsMadeAndMappedWhenItIsUsed) {
       const size_t own = arenas_mapped();
       RANK_CHECK(c, coll_bcast(small.data(), 16, COLL_UINT32, 0, comm) == COLL_OK);
       RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
-      RANK_CHECK(c, arenas_mapped() == own);  // staged, as it is short
+      RANK_CHECK(c, arenas_mapped() == own);  // staged, because it is short
       const size_t before = coll::test::address_space();
       RANK_CHECK(c, coll_bcast(large.data(), 1 << 18, COLL_UINT32, 0, comm) == COLL_OK);
       RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
@@ -72,7 +72,7 @@ TEST(Arena, IsMadeAndMappedWhenItIsUsed) {
   });
 }
 
-// Peers map the part of an arena that a collective uses, and no more of it.
+// Peers map only the part of an arena that a collective uses.
 TEST(Arena, IsMappedByExtents) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -96,7 +96,7 @@ TEST(Arena, IsMappedByExtents) {
   });
 }
 
-// An arena whose descriptor the program has closed cannot be mapped any more.
+// An arena cannot be mapped any more after the program has closed its descriptor.
 class UnmappableArena : public testing::TestWithParam<std::tuple<int, bool, const char*>> {};
 
 TEST_P(UnmappableArena, IsCopiedByItsOwnerAndThenStaged) {
@@ -113,7 +113,7 @@ TEST_P(UnmappableArena, IsCopiedByItsOwnerAndThenStaged) {
     for (size_t n : {100, 3'000, 9'000, 200'000}) check_moves(c, comm, n, uint32_t(n));
     check_all(c, comm, {4, 4096, 40'000, 1 << 20}, true);
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
-    // The first use is one by a plan.
+    // A plan uses it first.
     comm = c.comm();
     check_moves(c, comm, 200'000, 2);
     check_all(c, comm, {1 << 20}, true);
@@ -122,7 +122,7 @@ TEST_P(UnmappableArena, IsCopiedByItsOwnerAndThenStaged) {
   });
 }
 
-// And one by a reduction, whose steps read operands of several peers and write results to others.
+// A reduction uses it first; its steps read operands of several peers and write results to others.
 TEST_P(UnmappableArena, IsReducedAllTheSame) {
   const auto [ranks, all, direct_min] = GetParam();
   Environment least("COLL_DIRECT_MIN", direct_min);

@@ -31,7 +31,7 @@ TEST(BoundPlans, ForgottenOnesAreTheLongestUnused) {
   EXPECT_EQ(plans.find(key_of(1), nullptr), nullptr) << "there is room for " << BoundPlans::sets * BoundPlans::ways;
 }
 
-// What programs do: some collectives with some counts each, often powers of two.
+// A typical program calls some collectives with a few counts each, often powers of two.
 TEST(BoundPlans, TwentyCallsStayInNearlyEveryDraw) {
   const char* given = std::getenv("COLL_TEST_SEED");
   const unsigned seed = given != nullptr ? unsigned(std::atoi(given)) : std::random_device()();
@@ -60,10 +60,10 @@ TEST(BoundPlans, RootsOfManyRanksStay) {
   EXPECT_GE(found, 120);
 }
 
-TEST(BoundPlans, LengthsOfPiecesAreComparedWhole) {
+TEST(BoundPlans, LengthsOfBlocksAreComparedInFull) {
   BoundPlans plans;
   BoundKey key = key_of(0);
-  key.pieces = 7;  // as though two digests were equal
+  key.pieces = 7;  // as if two digests were equal
   auto lengths = std::make_shared<Pieces>();
   lengths->counts = {1, 2};
   Pieces others = *lengths;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one rank does to check the collectives against their definition: sizes around all thresholds, every root, in
-// place and not, ordinary and mappable memory, commutative and not.
+// Checks the collectives of one rank against their definition: sizes around all thresholds, every root, in place and
+// not, ordinary and mappable memory, commutative and not.
 #pragma once
 
 #include <cstdint>

@@ -18,19 +18,19 @@ void everything(Context& c) {
 
 class Collectives : public testing::TestWithParam<std::tuple<const char*, int>> {};
 
-TEST_P(Collectives, AreWhatTheyAreDefinedToBe) {
+TEST_P(Collectives, GiveTheResultsOfTheirDefinition) {
   auto [transport, ranks] = GetParam();
   Environment forced("COLL_TRANSPORT", transport);
   run_processes(ranks, everything);
 }
 
-// However a rank stores what others read.
+// With every kind of store for data that others read.
 class Staged : public testing::TestWithParam<const char*> {};
 
-TEST_P(Staged, AreWhatTheyAreDefinedToBe) {
+TEST_P(Staged, GiveTheResultsOfTheirDefinition) {
   Environment staging("COLL_STAGING", GetParam());
-  for (const char* way : {"shm", "mapped"}) {
-    Environment transport("COLL_TRANSPORT", way);
+  for (const char* name : {"shm", "mapped"}) {
+    Environment transport("COLL_TRANSPORT", name);
     for (int ranks : {2, 4}) run_processes(ranks, everything);
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A rank is killed, or executes another program: the others get PEER_DIED within a second, whatever they were doing, and nothing stays behind.
+// A rank is killed, or executes another program: the others get PEER_DIED within a second in every state, and no
+// resources leak.
 #include <dirent.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
   for (;;) pause();
 }
 
-// The victim's other thread ends it whatever the first one is doing.
+// The victim's second thread ends it, whatever the first one is doing.
 void die_later(Context& c, int after_us) {
   std::thread([&c, after_us] {
     usleep(useconds_t(after_us));
@@ -37,7 +38,7 @@ void notices_in_time(Context& c, coll_status status, int64_t limit_ns = 1'000'00
     c.fail("took " + std::to_string((noticed - moment) / 1'000'000) + " ms to notice");
 }
 
-// How the survivors use the communicator: runs one operation and says how it went.
+// Uses the communicator on a survivor: runs one operation and returns its status.
 struct Use {
   const char* name;
   std::function<coll_status(Context&, coll_comm*, std::vector<uint32_t>&, std::vector<uint32_t>&, int turn)> once;
@@ -71,7 +72,7 @@ coll_status testing_(Context& c, coll_comm* comm, std::vector<uint32_t>& in, std
   for (int done = 0; done == 0 && status == COLL_OK;) status = coll_test(&request, &done);
   return status;
 }
-// Several under way: those behind the one that fails have to fail too.
+// Several requests are active: those behind the failed one must fail, too.
 coll_status several(Context& c, coll_comm* comm, std::vector<uint32_t>& in, std::vector<uint32_t>& out, int turn) {
   std::vector<std::vector<uint32_t>> results(9, out);
   coll_request* requests[9] = {};
@@ -97,7 +98,8 @@ std::vector<std::string> shared_memory_names() {
   return names;
 }
 
-// Of all processes, where the module is loaded. What the last one left is given back a moment later.
+// Counts the regions of all processes if the module is loaded. The module frees those of the last process a moment
+// later.
 void nothing_is_pinned() {
   coll::transport::KcollStatus status;
   auto device = coll::transport::KcollDevice::open(status);
@@ -128,8 +130,8 @@ const char* name_of(Point point) {
 
 class Death : public testing::TestWithParam<std::tuple<const char*, int, Point>> {};
 
-// Which ranks are killed, each in a run of its own: the first and the last. Where a run takes seconds, in an emulated
-// machine or under sanitizers, one after the other; in the former of many ranks, only while they move something.
+// Kills the first and the last rank, each in a run of its own. Where a run takes seconds (emulated machines,
+// sanitizers), the operations run one after the other; in emulated machines with many ranks, only those that move data.
 std::vector<int> victims(int ranks, size_t elements, int run) {
   if (!emulated() && slowness == 1) return {0, ranks - 1};
   if (emulated() && ranks > 4 && elements < 1000) return {};
@@ -163,7 +165,7 @@ TEST_P(Death, IsNoticedByEverySurvivor) {
                 status = use.once(c, comm, in, out, turn);
               }
               if (c.rank == victim) {
-                // The others may have failed already because of the thread that is about to end this rank.
+                // The other ranks may have failed already because of the thread that is about to end this rank.
                 for (;;) ::pause();
               }
               notices_in_time(c, status);
@@ -182,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(All, Death,
                                   name_of(std::get<2>(info.param));
                          });
 
-// The process lives on as another program, which holds nothing of the communicator.
+// The process continues as another program, which holds no resources of the communicator.
 class Execve : public testing::TestWithParam<const char*> {};
 
 TEST_P(Execve, IsNoticedByEverySurvivor) {
@@ -221,9 +223,9 @@ TEST_P(Execve, IsNoticedByEverySurvivor) {
 
 INSTANTIATE_TEST_SUITE_P(All, Execve, testing::ValuesIn(transports({"shm", "cma"})));
 
-// 32 ranks share each of two cores, and other programs may run there. A rank learns of a death when it gets a core, and many
-// learn it from another rank, as data goes from rank to rank in a collective: so the time allowed grows with the longest
-// collective of the same run.
+// 32 ranks share each of two cores, and other programs may run there. A rank notices a death when it gets a core, and
+// many ranks notice it through another rank, because data goes from rank to rank. So the allowed time grows with the
+// longest collective of the same run.
 TEST(Death, IsNoticedByEachOf64Ranks) {
   constexpr int ranks = 64;
   std::mt19937 random(coll::test::seed());
@@ -255,7 +257,7 @@ TEST(Death, IsNoticedByEachOf64Ranks) {
   }
 }
 
-// Killed inside its own reduction function, with half a vector published.
+// The rank is killed inside its own reduction function, with half a vector published.
 TEST(Death, InsideAUserFunction) {
   run_processes(
       3,
@@ -275,7 +277,7 @@ TEST(Death, InsideAUserFunction) {
       1);
 }
 
-// A split among ranks of which one is gone.
+// A split among ranks one of which has died.
 TEST(Death, DuringASplit) {
   run_processes(
       3,
@@ -290,7 +292,7 @@ TEST(Death, DuringASplit) {
       2);
 }
 
-// Leaving after one's last collective is no death, however slow the others are and however one leaves.
+// Leaving after the last collective is not a death, however slow the others are and in whatever form a rank leaves.
 TEST(Death, IsNotWhenARankLeavesAfterItsLastCollective) {
   auto before = shared_memory_names();
   for (const char* transport : transports({"shm", "cma", "mapped"}))

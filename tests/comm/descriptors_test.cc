@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A communicator holds no descriptor once it is made, so a program may close all that it finds.
+// A communicator holds no descriptor after its creation, so a program may close all descriptors.
 #include <dirent.h>
 #include <fcntl.h>
 
@@ -36,7 +36,7 @@ TEST(Descriptors, AreNotHeldByACommunicator) {
   });
 }
 
-// As daemons and some runtimes do; then files of the program's own get the same numbers.
+// Daemons and some runtimes do that; the program's own files then get the same numbers.
 TEST(Descriptors, MayAllBeClosed) {
   run_processes(
       3,
@@ -49,12 +49,12 @@ TEST(Descriptors, MayAllBeClosed) {
           for (int file = 0; file < 20; file++) open("/dev/null", O_RDWR);
         }
         c.meet();
-        usleep(300'000);  // longer than between two looks of a rank at another one
+        usleep(300'000);  // longer than the interval at which ranks check each other
         use_it(c, comm);
         RANK_CHECK(c, coll_comm_split(comm, 0, 0, &part) == COLL_OK);
         use_it(c, part);
         RANK_CHECK(c, coll_comm_free(part) == COLL_OK);
-        // The end of a rank is still seen, by those that have closed descriptors, too.
+        // The other ranks notice the end of a rank, also those that have closed descriptors.
         c.meet();
         if (c.rank == 2) raise(SIGKILL);
         RANK_CHECK(c, coll_barrier(comm) == COLL_ERR_PEER_DIED);

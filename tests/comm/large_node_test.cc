@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many ranks on a machine that says it has 16 TiB of memory: a communicator reserves what its layout says, however much
-// memory the machine has.
+// Many ranks on a machine that reports 16 TiB of memory: a communicator reserves the size of its layout, independent of
+// the memory of the machine.
 #include <sys/sysinfo.h>
 
 #include "address_space.h"
@@ -9,7 +9,7 @@
 
 using namespace ranks;
 
-// In place of the C library's.
+// Replaces the function of the C library.
 extern "C" int sysinfo(struct sysinfo* info) noexcept {
   *info = {};
   info->totalram = size_t(16) << 20;
@@ -21,11 +21,11 @@ namespace {
 
 class LargeNode : public testing::TestWithParam<int> {};
 
-TEST_P(LargeNode, ReservesWhatItsLayoutSays) {
+TEST_P(LargeNode, ReservesTheSizeOfItsLayout) {
   run_processes(
       GetParam(),
       [](Context& c) {
-        constexpr size_t other = size_t(32) << 20;  // texts, alignment, and the heap
+        constexpr size_t other = size_t(32) << 20;  // strings, alignment, and the heap
         const size_t before = coll::test::address_space(), layout = coll::comm::SegmentLayout(c.ranks).texts();
         coll_comm* comm = c.comm();
         if (comm == nullptr) return;
@@ -35,7 +35,7 @@ TEST_P(LargeNode, ReservesWhatItsLayoutSays) {
         RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
         RANK_CHECK(c, coll_allreduce(&one, &sum, 1, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
         RANK_CHECK(c, sum == uint32_t(c.ranks));
-        // Memory of one rank that the others map: the extent that it is in, once.
+        // The memory of one rank that the others map: one extent, once.
         constexpr size_t n = 100'000;
         Buffer shared(n * 4, c.rank == 0);
         if (c.rank == 0)

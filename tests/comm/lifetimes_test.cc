@@ -8,7 +8,7 @@ using namespace ranks;
 
 namespace {
 
-// Of segments of communicators that this process has mapped.
+// Counts the segments of communicators that this process has mapped.
 int mappings() {
   std::ifstream maps("/proc/self/maps");
   int found = 0;
@@ -16,7 +16,8 @@ int mappings() {
   return found;
 }
 
-// Requests of every kind and length, one of them persistent. Then the handle is freed, at a different time on each rank.
+// Starts requests of every kind and length, one of them persistent. Then each rank frees the handle at a different
+// time.
 void free_then_wait(Context& c, bool tests) {
   coll_comm* comm = c.comm();
   if (comm == nullptr) return;
@@ -37,7 +38,7 @@ void free_then_wait(Context& c, bool tests) {
     if (i == size_t(c.rank)) usleep(2000);
   }
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
-  std::vector<char> other(100'000, 'x');  // where the handle was
+  std::vector<char> other(100'000, 'x');  // memory of the freed handle
   for (size_t i = operations.size(); i-- > 0;) {
     Operation& o = operations[i];
     int done = 0;
@@ -67,7 +68,7 @@ TEST(DetachedThreads, RequestsCompleteAfterTheFree) {
   run_threads(4, [](Context& c) { free_then_wait(c, c.rank % 2 == 0); });
 }
 
-// The memory goes with the last request that was active, not sooner and not later.
+// The last active request releases the memory, neither earlier nor later.
 TEST(Detached, MemoryIsReleasedWithTheLastRequest) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -82,12 +83,12 @@ TEST(Detached, MemoryIsReleasedWithTheLastRequest) {
     RANK_CHECK(c, mappings() > 0);
     RANK_CHECK(c, coll_wait(&first) == COLL_OK);
     RANK_CHECK(c, mappings() == 0);
-    RANK_CHECK(c, coll_wait(&idle) == COLL_OK);  // inactive: complete
+    RANK_CHECK(c, coll_wait(&idle) == COLL_OK);  // inactive, hence complete
     RANK_CHECK(c, coll_request_free(idle) == COLL_OK);
   });
 }
 
-// No collective starts on a communicator that was freed, whether it lives on or not.
+// No collective starts on a freed communicator, whether it still exists or not.
 TEST(Detached, NothingStartsAfterTheFree) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -108,7 +109,8 @@ TEST(Detached, NothingStartsAfterTheFree) {
   });
 }
 
-// Complete, but not known to be: the status outlives the communicator, and the request can be freed instead of waited for.
+// The request is complete, but the rank has not noticed: the status outlives the communicator, and the request can be
+// freed without a wait.
 TEST(Detached, CompleteRequestsNeedNoWait) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -125,7 +127,7 @@ TEST(Detached, CompleteRequestsNeedNoWait) {
   });
 }
 
-// As soon as its last request is complete, peers learn that the rank takes part in nothing more.
+// Once its last request is complete, peers notice that the rank has left.
 TEST(Detached, PeersLearnThatItHasLeft) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -144,7 +146,7 @@ TEST(Detached, PeersLearnThatItHasLeft) {
   });
 }
 
-// A peer that is killed ends the requests of a communicator that was freed, as any others.
+// A peer that is killed ends the requests of a freed communicator, too.
 TEST(Detached, RequestsFailWhenAPeerDies) {
   run_processes(
       3,
@@ -162,7 +164,7 @@ TEST(Detached, RequestsFailWhenAPeerDies) {
       2);
 }
 
-// A child has copies of both, which end there without a trace in the parent.
+// A child has copies of both; freeing them does not affect the parent.
 TEST(Detached, EndsInAChildAfterFork) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t piece = huge_page_bytes / sizeof(float);  // elements
 constexpr int members = 2, root = 1;
 
-// What of this rank's buffers a call uses, in huge pages.
+// Bytes of this rank's buffers that a call uses and that are in huge pages.
 struct Used {
   size_t send, recv;
 };
@@ -90,11 +90,11 @@ void check(Context& c, const Case& one) {
 
 using LongBuffers = coll::mem::NeedsHugePages;
 
-TEST_F(LongBuffers, GetHugePagesWhereTheyAreUsed) {
+TEST_F(LongBuffers, GetHugePagesIfTheyAreUsed) {
   for (const Case& one : cases) run_processes(members, [&](Context& c) { check(c, one); });
 }
 
-TEST_F(LongBuffers, OfMemoryThatPeersMapToo) {
+TEST_F(LongBuffers, OfMappedMemoryGetHugePagesToo) {
   run_processes(members, [](Context& c) {
     coll_comm* comm = c.comm();
     void* memory = nullptr;
@@ -113,7 +113,7 @@ TEST_F(LongBuffers, OfMemoryThatPeersMapToo) {
   });
 }
 
-TEST_F(LongBuffers, KeepTheirPagesWhenTheUserWantsThat) {
+TEST_F(LongBuffers, KeepTheirPagesIfTheUserDisablesHugePages) {
   run_processes(members, [](Context& c) {
     c.set("COLL_HUGE_PAGES", "off");
     check(c, {"allreduce", reduced<coll_allreduce>, {{{0, 0}, {0, 0}}}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every collective among more ranks than cores, by far: blocking and as requests, of sizes whose staging lies in different
-// rings, in one order on all ranks that changes between them. Then in a half of the ranks, and all over again.
+// Every collective with many more ranks than cores: blocking and as requests, of sizes whose staging is in different
+// rings, in an order that changes but is the same on all ranks. Then in one half of the ranks, and on all ranks again.
 #include <random>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ using coll::plan::Collective;
 
 namespace {
 
-// One collective among `ranks` of which this is `rank`; `n` elements, or of a block.
+// Calls one collective as rank `rank` of `ranks`; `n` elements, or elements per block.
 struct Operation {
   Collective kind;
   size_t n;
@@ -73,7 +73,7 @@ struct Operation {
       default: return coll_iexscan(in, out, n, type, op, comm, &request);
     }
   }
-  // Element i of what this rank is to receive.
+  // Element i of the expected result of this rank.
   uint32_t expected(size_t i) const {
     const size_t here = size_t(rank) * n + i, block = i / n, in_block = i % n;
     switch (kind) {
@@ -116,7 +116,7 @@ void check(Context& c, coll_comm* comm, const std::vector<size_t>& bytes, int ro
       RANK_CHECK(c, o.call(comm) == COLL_OK);
       RANK_CHECK(c, o.right());
     }
-    // Some at a time, more than advance side by side.
+    // Some requests at once, more than advance concurrently.
     for (size_t begin = 0; begin < operations.size() && !c.failed(); begin += 6) {
       const size_t end = std::min(begin + 6, operations.size());
       for (size_t i = begin; i < end; i++) {
@@ -142,7 +142,7 @@ struct Case {
 
 class ManyRanks : public testing::TestWithParam<Case> {};
 
-TEST_P(ManyRanks, GetWhatEachCollectiveDefines) {
+TEST_P(ManyRanks, GetTheResultOfEachCollective) {
   run_processes(
       GetParam().ranks,
       [](Context& c) {
@@ -166,7 +166,8 @@ INSTANTIATE_TEST_SUITE_P(More, ManyRanks,
                                          Case{256, {8, 4096}, 1}),
                          [](const auto& info) { return std::to_string(info.param.ranks); });
 
-// Each needs mappings, of which a process may have 65,530 by default, and memory once it is used; no descriptor.
+// Each communicator needs mappings, of which a process may have 65,530 by default, and memory once it is used, but no
+// descriptor.
 TEST(MoreCommunicators, TenThousandAliveAtOnce) {
   constexpr int communicators = 10'000;
   run_processes(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allocations that fail while requests start and advance: a status, and the communicator and its order stay as they were.
+// Allocations that fail while requests start and advance: the call returns a status, and the communicator and the order
+// of its operations do not change.
 #include <cstdlib>
 #include <new>
 
@@ -9,7 +10,7 @@ using namespace ranks;
 
 namespace {
 
-// Of this thread: so many more allocations succeed, then one fails. Negative: all succeed.
+// In this thread, that many more allocations succeed, then one fails. Negative: all succeed.
 thread_local int allocations_left = -1;
 thread_local bool has_failed = false;
 
@@ -39,7 +40,7 @@ void operator delete[](void* memory, size_t) noexcept { free(memory); }
 
 namespace {
 
-// A start that fails has started nothing: repeated, it takes the turn that its peers expect, and the sums are right.
+// A failed start has started nothing: when it is repeated, it matches the starts of the peers, and the sums are right.
 TEST(NoMemory, WhileARequestStarts) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -68,7 +69,7 @@ TEST(NoMemory, WhileARequestStarts) {
   });
 }
 
-// More requests than run at once: the later ones begin in a call that looks for the end of an earlier one.
+// More requests than can run at once: later ones begin inside a call that completes an earlier one.
 TEST(NoMemory, WhileQueuedRequestsBegin) {
   run_processes(2, [](Context& c) {
     constexpr int requests = 12;
@@ -102,11 +103,12 @@ TEST(NoMemory, WhileQueuedRequestsBegin) {
   });
 }
 
-// In the middle of a blocking collective: the rank gets a status, its peers another, and none waits forever.
+// An allocation fails in the middle of a blocking collective: the rank gets a status, its peers another one, and no
+// rank hangs.
 TEST(NoMemory, InTheMiddleOfACollective) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
-    // Elements of this size are combined in memory that is allocated for them.
+    // A reduction of elements of this size allocates memory for partial results.
     constexpr size_t element = 20'000, count = 60;
     std::vector<char> in(element * count, char(c.rank)), out(in.size());
     coll_op op = 0;

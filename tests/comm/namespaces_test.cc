@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks in namespaces of their own, as those of one container each: they get the segment by a socket, stage their data, and
-// notice the end of a peer whose pid means nothing to them.
+// Ranks in namespaces of their own, as in one container each: they get the segment over a socket, stage their data, and
+// notice the end of a peer whose pid is not valid in their namespace.
 #include <sys/syscall.h>
 
 #include "../namespaces.h"
@@ -23,7 +23,7 @@ const Kinds user{"user", CLONE_NEWUSER}, pid{"userAndPid", CLONE_NEWUSER | CLONE
     net{"userAndNet", CLONE_NEWUSER | CLONE_NEWNET},
     every{"userPidAndNet", CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET};
 
-// Which ranks leave the namespaces of the test, each for its own.
+// The ranks that leave the namespaces of the test, each for new ones.
 struct Apart {
   const char* name;
   bool (*is)(int rank, int ranks);
@@ -72,7 +72,8 @@ INSTANTIATE_TEST_SUITE_P(Two, Namespaces,
                          testing::Combine(testing::Values(user, every), testing::Values(all, last), testing::Values(2)),
                          name_of);
 
-// Parts of such a communicator make as many exchanges as each other, and ranks that share namespaces map and copy again.
+// All parts of such a communicator make the same number of exchanges, and ranks that share namespaces map and copy
+// again.
 TEST(Namespaces, OfTheirOwnCanBeSplit) {
   run_apart(pid, last, 4, [](Context& c) {
     coll_comm *comm = c.comm(), *part = nullptr, *half = nullptr, *none = nullptr;
@@ -108,7 +109,7 @@ TEST(Namespaces, OfUsersForbidKernelCopiesWithAReason) {
   }
 }
 
-// How a rank ends.
+// The cause of the end of a rank.
 enum class End { exits, is_killed, executes };
 class EndInAPidNamespace : public testing::TestWithParam<End> {};
 
@@ -126,7 +127,7 @@ TEST_P(EndInAPidNamespace, IsNoticedWithinASecond) {
             if (asleep) usleep(100'000);
             c.shared->moment_ns = now_ns();
             if (GetParam() == End::is_killed) kill(getpid(), SIGKILL);
-            // Long enough that its peers see neither a zombie nor the end of its namespace.
+            // Long enough that peers find neither a zombie nor the end of its namespace.
             if (GetParam() == End::executes) execl("/bin/sleep", "sleep", "2", nullptr);
             _exit(0);
           }
@@ -160,7 +161,7 @@ TEST(Namespaces, OfPidsNeedTheMarksOfALife) {
   });
 }
 
-// The exchange in which rank 0 ends, or stops to pass anything, is that of the sockets' names.
+// Rank 0 ends, or stops forwarding data, in the exchange of the names of the sockets.
 TEST(Namespaces, OfTheirOwnDoNotWaitForARankThatHasEnded) {
   for (const Kinds& kinds : {user, every})
     run_apart(kinds, all, 3, [](Context& c) {
@@ -181,7 +182,7 @@ TEST(Namespaces, OfTheirOwnDoNotWaitForARankThatHasEnded) {
     });
 }
 
-// Launchers pass on little: PMI a kilobyte, and slowly. Of many ranks each sends as much.
+// Launchers forward little data: PMI one kilobyte, slowly. With many ranks each sends the same amount.
 TEST(Namespaces, CreationSendsAtMost64BytesOfARank) {
   const auto counted = [](Context& c) {
     static size_t sent;
@@ -200,8 +201,8 @@ TEST(Namespaces, CreationSendsAtMost64BytesOfARank) {
   run_apart(every, others, 3, counted);
 }
 
-// The reason of one rank reaches all through the segment, also that of the one that makes it.
-TEST(Namespaces, AllRanksSayWhyOneFailed) {
+// The reason of one rank reaches all ranks through the segment, including the rank that created it.
+TEST(Namespaces, AllRanksReportWhyOneFailed) {
   for (int wrong : {0, 1, 2})
     run_processes(3, [wrong](Context& c) {
       if (c.rank == wrong) setenv("COLL_BCAST", "no_such_algorithm", 1);
@@ -214,7 +215,7 @@ TEST(Namespaces, AllRanksSayWhyOneFailed) {
     });
 }
 
-// A directory that only rank 0 has: the other sees another one by the same variable.
+// A directory that only rank 0 has: the same variable names another directory for the other rank.
 TEST(Namespaces, OfNetworksNeedADirectory) {
   run_apart(net, last, 2, [](Context& c) {
     char own[] = "/tmp/libcoll-test-XXXXXX";
@@ -226,7 +227,7 @@ TEST(Namespaces, OfNetworksNeedADirectory) {
     const char* reason = c.rank == 0 ? "rank 1 cannot be reached" : "rank 0 does not pass its shared memory";
     RANK_CHECK(c, strstr(coll_last_error(), reason) != nullptr);
     RANK_CHECK(c, strstr(coll_last_error(), "COLL_RENDEZVOUS_DIR") != nullptr);
-    RANK_CHECK(c, rmdir(own) == 0);  // nothing is left there
+    RANK_CHECK(c, rmdir(own) == 0);  // no file remains there
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sparse exchange against its definition: random graphs with several messages between two ranks and messages to
-// oneself, in all forms, memory and transports; lengths that differ; ranks that die; many ranks with few neighbours.
+// Compares the sparse exchange with its definition: random graphs with several messages between two ranks and messages
+// to the own rank, in all forms, memory and transports; lengths that differ; ranks that die; many ranks with few
+// neighbours.
 #include <algorithm>
 #include <cstdio>
 #include <random>
@@ -32,12 +33,12 @@ Graph random_graph(int ranks, int edges, const std::vector<size_t>& lengths, std
   return graph;
 }
 
-// The part of one rank in a graph, with its buffers: messages lie one after the other, with a byte between them.
+// One rank of a graph, with its buffers: messages follow each other with a byte in between.
 class Part {
  public:
   Part(const Context& c, const Graph& graph, uint64_t order, bool mappable = false)
       : graph_(graph), rank_(c.rank), out_(size(graph, true) + 4, mappable), in_(size(graph, false) + 4, mappable) {
-    // Receives come in any order, but for those from one rank.
+    // Receives come in any order, except those from one rank.
     std::mt19937_64 random(order + uint64_t(c.rank));
     std::vector<uint64_t> of_rank;
     for (int r = 0; r < c.ranks; r++) of_rank.push_back(random());
@@ -98,7 +99,7 @@ class Part {
   std::vector<size_t> sent_, received_;
 };
 
-// Around the limits between staged at once, staged in turns, and in place.
+// Lengths around the limits between staging at once, staging in parts, and in place.
 const std::vector<size_t> some_lengths{0, 1, 7, 64, 1000, 8191, 8192, 9000, 40000, 70001, 300000, 1 << 20};
 
 class Neighbors : public testing::TestWithParam<int> {};
@@ -131,12 +132,12 @@ void check_graphs(Context& c, const char* transport, int rounds) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
-TEST_P(Neighbors, GetWhatTheirPeersSend) {
+TEST_P(Neighbors, ReceiveTheMessagesOfTheirPeers) {
   for (const char* transport : transports({"shm", "cma"}))
     run(GetParam(), [&](Context& c) { check_graphs(c, transport, 30 / slowness); });
 }
 
-// More than the channels, with other collectives between; waited for in an order of each rank's own.
+// More requests than channels, with other collectives in between; each rank waits in an order of its own.
 TEST_P(Neighbors, HaveManyRequestsAtOnce) {
   run(GetParam(), [&](Context& c) {
     coll_comm* comm = c.comm();
@@ -183,8 +184,8 @@ TEST_P(Neighbors, StartAPersistentExchangeAgainAndAgain) {
   });
 }
 
-// One message of the lengths given, from the last rank to rank 0, among others that are right; then all goes on.
-TEST_P(Neighbors, AreToldOfLengthsThatDiffer) {
+// One message of these lengths from the last rank to rank 0, among others whose lengths agree; then all ranks continue.
+TEST_P(Neighbors, ReportLengthsThatDiffer) {
   run(GetParam(), [&](Context& c) {
     struct Case {
       std::vector<size_t> sent, received;
@@ -273,7 +274,7 @@ TEST_P(Neighbors, RefuseWrongArguments) {
     RANK_CHECK(c, coll_neighbor_exchange(nullptr, 0, nullptr, 1, comm) == COLL_ERR_ARG);
     RANK_CHECK(c, coll_neighbor_exchange(&send, 1, &receive, 1, nullptr) == COLL_ERR_ARG);
     RANK_CHECK(c, coll_ineighbor_exchange(&send, 1, &receive, 1, comm, nullptr) == COLL_ERR_ARG);
-    // Right ones: nothing at all, and to oneself.
+    // Valid graphs: without messages, and with messages to the own rank.
     RANK_CHECK(c, coll_neighbor_exchange(nullptr, 0, nullptr, 0, comm) == COLL_OK);
     memcpy(bytes, "12345678", 8);
     RANK_CHECK(c, coll_neighbor_exchange(&send, 1, &receive, 1, comm) == COLL_OK);
@@ -310,7 +311,7 @@ size_t resident_shared_bytes() {
   return kib << 10;
 }
 
-// A torus of 8 by 16, with messages of 1 KiB: what a rank maps does not grow with the ranks that it has nothing to do with.
+// A torus of 8 by 16 with messages of 1 KiB: a rank does not map memory of ranks that are not its neighbours.
 TEST(ManyNeighbors, CostNothingUnlessTheyExchange) {
   run_processes(
       128,
@@ -332,7 +333,7 @@ TEST(ManyNeighbors, CostNothingUnlessTheyExchange) {
           RANK_CHECK(c, part.exchange(comm) == COLL_OK);
           part.check(c, round);
         }
-        // Two pages of this rank and of each neighbour, for each of eight places in turn; of all ranks this would be 8 MiB.
+        // Two pages of this rank and of each neighbour, for each of eight places; with all ranks it would be 8 MiB.
         const size_t mapped = resident_shared_bytes() - before;
         if (mapped > 600'000) c.fail("maps " + std::to_string(mapped) + " bytes");
         RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
@@ -340,7 +341,7 @@ TEST(ManyNeighbors, CostNothingUnlessTheyExchange) {
       -1, 120);
 }
 
-// The neighbours of a rank that dies get a status, wherever it was; in place and staged, blocking and not.
+// The neighbours of a dead rank get a status in every state: in place and staged, blocking and not.
 TEST(DeadNeighbor, IsNoticed) {
   for (const char* transport : {"shm", "cma"})
     for (size_t bytes : {size_t(16), size_t(400000)})
@@ -363,7 +364,7 @@ TEST(DeadNeighbor, IsNoticed) {
                 kill(getpid(), SIGKILL);
               }
               coll_status status = COLL_OK;
-              // Rank 0 has no message of rank 2, and notices when its own neighbours have.
+              // Rank 0 has no message from rank 2, and notices the death when its own neighbours have.
               for (int round = 0; round < 10 && status == COLL_OK; round++) {
                 coll_request* request = nullptr;
                 if (blocking) status = part.exchange(comm);

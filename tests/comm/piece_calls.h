@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One call of a collective of pieces, or of a scan, in any of its forms, against its definition. Blocks of v-forms lie in
-// reversed order with gaps; some are empty; nothing outside of them may be touched.
+// Calls a collective of blocks, or a scan, in any of its forms and compares the result with the definition. Blocks of
+// v-forms are in reversed order with gaps; some are empty; bytes outside of them must not change.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ enum class Form { blocking, nonblocking, persistent };
 struct PieceCall {
   Collective what;
   bool irregular;  // the v-form
-  size_t n;        // elements of a piece, of a v-form about
+  size_t n;        // elements of a block; approximate for v-forms
   int root;
   bool in_place;
   uint32_t round;
@@ -47,7 +47,8 @@ class PieceTrial {
     in_place_ = call.in_place && sends_ && receives_;
     send_ = layout(coll::plan::Buffer::send);
     recv_ = layout(coll::plan::Buffer::recv);
-    // Input and result share the result's buffer, of a scatter the input's, of a reduce-scatter one of the input's size.
+    // In place: input and result share the buffer of the result, of a scatter that of the input, of a reduce-scatter
+    // one of the size of the input.
     send_memory_.emplace(std::max<size_t>(send_.end, 1) * 4, mappable);
     recv_memory_.emplace(std::max<size_t>(in_place_ ? std::max(send_.end, recv_.end) : recv_.end, 1) * 4, mappable);
   }
@@ -80,7 +81,7 @@ class PieceTrial {
         default: return persistent(arguments..., comm, request);
       }
     };
-    // Those who need not know the counts do not.
+    // Ranks that do not need the counts pass none.
     const size_t *from_n = sends_ ? send_.n.data() : nullptr, *from_at = sends_ ? send_.at.data() : nullptr;
     const size_t *to_n = receives_ ? recv_.n.data() : nullptr, *to_at = receives_ ? recv_.at.data() : nullptr;
     if (in_place_ && call_.what == Collective::alltoall) from_n = from_at = nullptr;
@@ -115,7 +116,7 @@ class PieceTrial {
     }
   }
 
-  // Also fails the rank.
+  // Also marks the rank as failed.
   bool right() {
     if (!receives_) return true;
     const bool scattered_in_place = in_place_ && call_.what == Collective::scatter;
@@ -137,7 +138,7 @@ class PieceTrial {
 
  private:
   struct Layout {
-    std::vector<size_t> n, at;  // one entry a block
+    std::vector<size_t> n, at;  // one entry per block
     size_t end = 0;
   };
 
@@ -162,7 +163,7 @@ class PieceTrial {
     }
     made.n.resize(p_);
     made.at.resize(p_);
-    // A reduce-scatter's blocks are parts of one vector.
+    // The blocks of a reduce-scatter are parts of one vector.
     const bool apart = call_.irregular && call_.what != Collective::reduce_scatter;
     for (size_t i = 0; i < p_; i++) {
       const size_t block = apart ? p_ - 1 - i : i;
@@ -181,12 +182,12 @@ class PieceTrial {
     return call_.what == Collective::scatter ? length(root, own) : length(own, root);
   }
 
-  // What this rank has for block r.
+  // Value of the block of this rank for rank r.
   void write(uint32_t* to, size_t r) const {
     for (size_t i = 0; i < send_.n[send_.n.size() == 1 ? 0 : r]; i++) to[i] = input(c_.rank, i + 1000 * r, call_.round);
   }
 
-  // What must come from rank s, or be the result of all.
+  // Expected value of the block from rank s, or of the result.
   uint32_t value(size_t s, size_t i) const {
     const size_t own = size_t(c_.rank);
     uint32_t sum = 0;
@@ -199,7 +200,7 @@ class PieceTrial {
       default: {
         const int last = call_.what == Collective::scan ? c_.rank + 1 : c_.rank;
         for (int r = 0; r < last; r++) sum += input(r, i, call_.round);
-        // Rank 0 of an exscan keeps what it has.
+        // Rank 0 of an exscan keeps its buffer.
         return last > 0 ? sum : in_place_ ? input(0, i, call_.round) : untouched;
       }
     }
@@ -227,7 +228,7 @@ inline void try_pieces(Context& c, coll_comm* comm, const PieceCall& call, bool 
   trial.right();
 }
 
-// Every collective, root and form, blocking.
+// Calls every collective, root and form, blocking.
 inline void all_forms(Context& c, coll_comm* comm, const std::vector<size_t>& sizes, bool mappable) {
   uint32_t round = 0;
   for (size_t n : thinned(sizes, c.ranks))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives of pieces and scans as chosen by the library: every transport, size, root and form, on the whole
-// communicator and on parts of it.
+// Collectives of blocks and scans with the algorithms that the library selects: every transport, size, root and form,
+// on the whole communicator and on parts of it.
 #include "comm/piece_calls.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 class Pieces : public testing::TestWithParam<std::tuple<const char*, int>> {};
 
-TEST_P(Pieces, AreWhereTheyBelong) {
+TEST_P(Pieces, ArriveAtTheirPlaces) {
   auto [transport, ranks] = GetParam();
   Environment forced("COLL_TRANSPORT", transport);
   run_processes(ranks, [](Context& c) {
@@ -28,8 +28,8 @@ TEST_P(Pieces, AreWhereTheyBelong) {
   });
 }
 
-// Many at once, waited for in another order on every rank; then persistent ones, started again with new data.
-TEST_P(Pieces, TravelInTheBackground) {
+// Starts many at once and waits in another order on every rank; then starts persistent ones again with new data.
+TEST_P(Pieces, ArriveByRequestsToo) {
   auto [transport, ranks] = GetParam();
   Environment forced("COLL_TRANSPORT", transport);
   run_processes(ranks, [](Context& c) {
@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, Pieces,
                            return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
                          });
 
-TEST(Pieces, GoRoundInPartsOfACommunicator) {
+TEST(Pieces, ArriveInPartsOfACommunicator) {
   run_processes(5, [](Context& c) {
     coll_comm *comm = c.comm(), *part = nullptr;
     if (comm == nullptr) return;
@@ -95,8 +95,8 @@ TEST(Pieces, GoRoundInPartsOfACommunicator) {
   });
 }
 
-// Lengths that change from call to call: what was prepared for one must not serve the next.
-TEST(Pieces, MayHaveOtherLengthsEveryTime) {
+// Lengths change from call to call: the plan of one call must not serve the next.
+TEST(Pieces, MayHaveOtherLengthsInEveryCall) {
   run_processes(3, [](Context& c) {
     coll_comm* comm = c.comm();
     if (comm == nullptr) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// coll_progress(): requests of all communicators advance without a wait, and threads that call it are in no other's way.
+// coll_progress() advances the requests of all communicators without a wait, and threads that call it do not disturb
+// others.
 #include "comm/requests.h"
 
 using namespace ranks;
@@ -29,7 +30,7 @@ struct Group {
   }
 };
 
-// Frees each request once it is complete, which only coll_progress() can bring about.
+// Frees each request once it is complete; only coll_progress() advances it.
 void complete_by_progress(Context& c, Group& group) {
   for (Operation& o : group.operations) {
     while (coll_request_free(o.request) == COLL_ERR_STATE && !c.failed()) RANK_CHECK(c, coll_progress() == COLL_OK);
@@ -62,7 +63,7 @@ TEST_P(Progress, AdvancesThoseThatWereFreed) {
 }
 INSTANTIATE_TEST_SUITE_P(All, Progress, testing::Values(2, 4, 16), testing::PrintToStringParamName());
 
-// Threads that do nothing else are beside blocking collectives, starts and waits on the same communicators.
+// Threads that only call it run concurrently with blocking collectives, starts and waits on the same communicators.
 void beside_other_threads(Context& c) {
   Group group(c);
   std::atomic<bool> over = false;
@@ -89,7 +90,7 @@ void beside_other_threads(Context& c) {
       for (int turn = 0; turn < 20; turn++) RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
   }
   group.start(c, 10);
-  group.free(c);  // the last round's end detached
+  group.free(c);  // the end of the last round detached them
   for (Operation& o : group.operations) {
     RANK_CHECK(c, coll_wait(&o.request) == COLL_OK);
     RANK_CHECK(c, o.right(c));
@@ -100,19 +101,21 @@ void beside_other_threads(Context& c) {
 TEST(Progress, BesideOtherThreadsOfProcesses) { run_processes(2, beside_other_threads); }
 TEST(Progress, BesideOtherThreadsOfThreads) { run_threads(2, beside_other_threads); }
 
-// What coll_comm_set_progress() is for. Rank 1 comes to the barrier only when rank 0 has advanced the other communicator.
+// The purpose of coll_comm_set_progress(). Rank 1 enters the barrier only after rank 0 has advanced the other
+// communicator.
 TEST(Progress, FromACallbackOfAWait) {
   run_processes(2, [](Context& c) {
     coll_comm *waits = c.comm(), *other = nullptr;
     RANK_CHECK(c, coll_comm_split(waits, 0, c.rank, &other) == COLL_OK);
-    std::vector<uint32_t> data(8'000'000, uint32_t(c.rank) + 1);  // longer than staging: takes both ranks many steps
+    // Longer than the staging, so that both ranks take many steps.
+    std::vector<uint32_t> data(8'000'000, uint32_t(c.rank) + 1);
     coll_request *request = nullptr, *late = nullptr;
     const auto progress = [](void*) { coll_progress(); };
     for (bool has_request : {false, true}) {
       RANK_CHECK(c, coll_comm_set_progress(waits, progress, nullptr) == COLL_OK);
       RANK_CHECK(c, coll_iallreduce(COLL_IN_PLACE, data.data(), data.size(), COLL_UINT32, COLL_SUM, other, &request) ==
                         COLL_OK);
-      // Of the communicator that waits; coll_progress() leaves it alone.
+      // The request of the waiting communicator, which coll_progress() skips.
       if (has_request) RANK_CHECK(c, coll_ibarrier(waits, &late) == COLL_OK);
       if (c.rank == 1) RANK_CHECK(c, coll_wait(&request) == COLL_OK);
       RANK_CHECK(c, coll_barrier(waits) == COLL_OK);
@@ -124,7 +127,7 @@ TEST(Progress, FromACallbackOfAWait) {
   });
 }
 
-// The child has copies of active requests, which are the parent's.
+// The child has copies of active requests, which belong to the parent.
 TEST(Progress, InAChildAfterFork) {
   run_processes(2, [](Context& c) {
     Group group(c);

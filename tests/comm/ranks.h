@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs a function as N ranks, each a process (fork) or a thread, with a bootstrap over shared memory. Thread sanitizer
-// cannot follow several processes, so the same tests run both ways.
+// Runs a function as N ranks, each a process (fork) or a thread, with a bootstrap over shared memory. The thread
+// sanitizer cannot follow several processes, so the same tests run in both forms.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,24 +28,24 @@
 
 namespace ranks {
 
-// Memory that the ranks share for the bootstrap and to tell the test what went wrong.
+// Memory that the ranks share for the bootstrap and for the errors that they report to the test.
 struct Shared {
   static constexpr size_t slot_bytes = 4096, most_ranks = 256;
   pthread_barrier_t barrier;
   int ranks;
-  std::atomic<int64_t> moment_ns;  // when what the test is about happened, by the monotonic clock
+  std::atomic<int64_t> moment_ns;  // when the tested event happened, by the monotonic clock
   char slots[most_ranks][slot_bytes];
   char failure[most_ranks][512];
   char doing[most_ranks][128];  // Context::about at the last set()
 };
 
-// What a rank's function gets.
+// The arguments of a rank's function.
 struct Context {
   Shared* shared;
   int rank;
   int ranks;
   bool threads;
-  std::string about = {};  // what is being tried; precedes the reason of a failure
+  std::string about = {};  // the current case; precedes the reason of a failure
 
   coll_bootstrap bootstrap() { return {sizeof(coll_bootstrap), rank, ranks, allgather, this}; }
   coll_comm* comm() {
@@ -96,18 +96,18 @@ inline int64_t now_ns() {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr int slowness = 5;  // of a sanitizer build: stretches time limits, thins out sweeps
+inline constexpr int slowness = 5;  // in a sanitizer build: lengthens time limits, thins out sweeps
 #else
 inline constexpr int slowness = 1;
 #endif
 
 // The machines of tests/kmod are emulated: everything takes many times as long.
 inline bool emulated() { return getenv("KCOLL_VM") != nullptr; }
-inline int patience() { return slowness * (emulated() ? 5 : 1); }
+inline int time_factor() { return slowness * (emulated() ? 5 : 1); }
 
-// There, and under sanitizers, a few ranks try every other case of a sweep and many ranks the ones between; all try the
-// last. Of the roots many ranks try every third.
-inline bool thins() { return patience() > 1; }
+// There, and under sanitizers, a few ranks test every second case of a sweep and many ranks the others; all test the
+// last one. Many ranks test every third root.
+inline bool thins() { return time_factor() > 1; }
 inline std::vector<size_t> thinned(const std::vector<size_t>& all, int ranks) {
   if (!thins()) return all;
   std::vector<size_t> some;
@@ -128,7 +128,7 @@ inline Shared* make_shared_memory(int ranks) {
   return shared;
 }
 
-// `killed`: this rank is expected to end by SIGKILL, -1 none. Everything must be over within `seconds`.
+// `killed`: the rank that is expected to end by SIGKILL; -1: none. All ranks must end within `seconds`.
 inline void run_processes(int ranks, const Function& function, int killed = -1, int seconds = 60) {
   Shared* shared = make_shared_memory(ranks);
   std::vector<pid_t> children;
@@ -142,7 +142,7 @@ inline void run_processes(int ranks, const Function& function, int killed = -1, 
     }
     children.push_back(child);
   }
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds * patience());
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds * time_factor());
   for (int rank = 0; rank < ranks; rank++) {
     int status = 0;
     bool over = false;
@@ -163,7 +163,7 @@ inline void run_processes(int ranks, const Function& function, int killed = -1, 
   munmap(shared, sizeof(Shared));
 }
 
-// Runs two of them; what rank 0 wrote to stderr.
+// Runs two ranks and returns rank 0's output on stderr.
 inline std::string stderr_of_rank_0(const Function& function) {
   const std::string path = testing::TempDir() + "coll-log-" + std::to_string(getpid());
   run_processes(2, [&](Context& c) {
@@ -190,7 +190,7 @@ inline void run_threads(int ranks, const Function& function) {
   munmap(shared, sizeof(Shared));
 }
 
-// These transports, and those of the kernel module where it is loaded: in the virtual machines of tests/kmod.
+// These transports, and those of the kernel module if it is loaded (in the virtual machines of tests/kmod).
 inline std::vector<const char*> transports(std::vector<const char*> names) {
   if (access("/dev/kcoll", F_OK) == 0) names.insert(names.end(), {"kcoll_copy", "kcoll_map", "kcoll_uring"});
   return names;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies that the kernel refuses and their owner makes: starting, testing and advancing a request does not wait for them.
+// If the kernel refuses copies, their owner makes them: starting, testing and advancing a request does not wait for
+// that.
 #include <cstring>
 #include <functional>
 #include <string>
@@ -15,8 +16,8 @@ namespace {
 
 constexpr size_t count = 60'000, bytes = (count * 4 + 4095) / 4096 * 4096;
 
-// Rank 0 starts, tests and advances a request that needs a copy by rank 1, which calls nothing before rank 0 is through.
-// Then a blocking collective needs such a copy as well while the request waits for its own.
+// Rank 0 starts, tests and advances a request that needs a copy by rank 1, which makes no call before rank 0 has
+// finished. Then a blocking collective needs such a copy, too, while the request waits for its own.
 using Start = std::function<coll_status(Context&, const uint32_t* in, uint32_t* out, coll_comm*, coll_request**)>;
 void check_request_does_not_wait(Context& c, const Start& start, const std::function<uint32_t(size_t)>& expected,
                                  bool at_rank_0) {
@@ -39,7 +40,7 @@ void check_request_does_not_wait(Context& c, const Start& start, const std::func
     coll_progress();
     c.shared->moment_ns = now_ns();
   }
-  while (c.shared->moment_ns == 0) usleep(1000);  // calls nothing of the library
+  while (c.shared->moment_ns == 0) usleep(1000);  // makes no call of the library
   RANK_CHECK(c, coll_bcast(data, n, COLL_UINT32, 1, comm) == COLL_OK);
   RANK_CHECK(c, coll_wait(&request) == COLL_OK);
   for (size_t i = 0; i < n && !c.failed(); i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one rank does to check requests; as processes and as threads.
+// Checks requests on one rank; the ranks are processes or threads.
 #pragma once
 
 #include <algorithm>
@@ -53,8 +53,8 @@ struct Operation {
   }
 };
 
-// More requests than channels, of every kind and size; every rank waits for them in an order of its own, by coll_wait()
-// or coll_test(), with blocking collectives between.
+// Starts more requests than channels, of every kind and size; every rank waits for them in an order of its own with
+// coll_wait() or coll_test(), with blocking collectives in between.
 inline void many_outstanding(Context& c, uint64_t seed, int batches) {
   coll_comm* comm = c.comm();
   if (comm == nullptr) return;
@@ -99,7 +99,7 @@ inline void many_outstanding(Context& c, uint64_t seed, int batches) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
-// Several persistent requests, started again and again with new data, in pairs and alone.
+// Starts several persistent requests again and again with new data, in pairs and alone.
 inline void persistent(Context& c, int rounds) {
   coll_comm* comm = c.comm();
   if (comm == nullptr) return;
@@ -129,7 +129,7 @@ inline void persistent(Context& c, int rounds) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
-// Two threads of each rank wait for the requests of one communicator, each for every other one, by coll_wait() or
+// Two threads of each rank wait for the requests of one communicator, each for every second one, with coll_wait() or
 // coll_test(), while the first thread is in a blocking collective or starts more.
 inline void waited_by_two_threads(Context& c, int batches) {
   coll_comm* comm = c.comm();
@@ -173,7 +173,8 @@ inline void waited_by_two_threads(Context& c, int batches) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
-// Two threads of each rank start and wait at once. Their collectives are alike, so that any order of them is the same.
+// Two threads of each rank start and wait concurrently. Their collectives are equal, so that the result does not depend
+// on their order.
 inline void started_by_two_threads(Context& c, int turns) {
   coll_comm* comm = c.comm();
   if (comm == nullptr) return;

@@ -56,7 +56,7 @@ TEST(Requests, StartWhileAnotherThreadWaits) {
     coll_comm* comm = c.comm();
     coll_request *first = nullptr, *second = nullptr;
     if (c.rank == 1) {
-      c.meet();  // rank 0 gets there only if it could start
+      c.meet();  // rank 0 gets here only if it could start
       RANK_CHECK(c, coll_ibarrier(comm, &first) == COLL_OK && coll_ibarrier(comm, &second) == COLL_OK);
     } else {
       RANK_CHECK(c, coll_ibarrier(comm, &first) == COLL_OK);

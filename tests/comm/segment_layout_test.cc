@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the parts of ranks lie in a segment, for any number of ranks.
+// The places of all parts of a segment, for any number of ranks.
 #include "comm/segment_layout.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Layout : public testing::TestWithParam<int> {
     layout.place(made, index, nullptr);
     return made;
   }
-  // Of one channel, all that its ranks write to.
+  // All parts of one channel that its ranks write to.
   void add(std::vector<Part>& parts, int index) const {
     const exec::Channel made = channel(index);
     const auto place = [](const char* address) { return size_t(reinterpret_cast<uintptr_t>(address)); };
@@ -76,7 +76,8 @@ TEST_P(Layout, NoTwoPartsOverlap) {
   EXPECT_LE(parts.back().begin + parts.back().bytes, layout.texts());
 }
 
-// Longer operations come later, each ring is for some, and blocking calls have the room that plans are made for.
+// Longer operations use later rings, each ring serves some, and blocking calls have the staging that plans are made
+// for.
 TEST_P(Layout, RingsGrow) {
   for (int index = 0; index < comm::channel_count; index++) {
     exec::Channel made = channel(index);
@@ -98,8 +99,8 @@ TEST_P(Layout, LinesOfDifferentRanksAreNotPrefetchedTogether) {
   for (const exec::StagingRing& ring : made.rings) EXPECT_GE(ring.parts.stride, 128u);
 }
 
-// What all ranks read soon takes few pages, however many ranks there are.
-TEST_P(Layout, WhatIsReadFirstIsDense) {
+// Memory that all ranks read soon covers few pages, for any number of ranks.
+TEST_P(Layout, MemoryThatIsReadFirstIsDense) {
   size_t bytes = 0;
   for (const SegmentLayout::Range& range : layout.read_first()) bytes += range.bytes;
   EXPECT_EQ(bytes == 0, ranks <= topo::small_group);

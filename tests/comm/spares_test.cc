@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A communicator that all ranks have kept serves again; otherwise a new one is made, and no rank is left behind.
+// A spare communicator that all ranks have kept is used again; otherwise all ranks create a new one.
 #include <sched.h>
 
 #include <fstream>
@@ -13,7 +13,7 @@ using namespace ranks;
 
 namespace {
 
-// Segments of communicators that this process has mapped, each perhaps in several parts.
+// Counts the segments of communicators that this process has mapped, some of them in several parts.
 size_t segments() {
   std::ifstream maps("/proc/self/maps");
   std::set<std::string> inodes;
@@ -42,7 +42,7 @@ coll_comm* create_or_reuse(Context& c, int* exchanges = nullptr) {
   return made;
 }
 
-// Every collective whose state could be out of step, with values that tell one call from the next.
+// Calls every collective whose state could be out of step, with values that differ between calls.
 void use(Context& c, coll_comm* comm, int round) {
   for (int count : {1, 1000, 10'000}) {
     std::vector<int> in(size_t(count), c.rank + round), sum(in.size()), all(in.size() * size_t(c.ranks));
@@ -60,7 +60,7 @@ void use(Context& c, coll_comm* comm, int round) {
   }
 }
 
-// Of memory that ranks share, in this process.
+// Bytes of shared memory in this process.
 size_t resident_shared_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string name, kib; status >> name >> kib;)
@@ -76,20 +76,19 @@ void reuse_many_times(Context& c) {
     coll_comm* const comm = create_or_reuse(c, &exchanges);
     RANK_CHECK(c, exchanges == (round == 0 ? 3 : 1));
     use(c, comm, round);
-    if (c.rank == round % c.ranks)
-      usleep(300);  // the others keep it, and come back, while this one is in the last call
+    if (c.rank == round % c.ranks) usleep(300);  // the others keep it and return while this rank is in the last call
     coll_comm_keep(comm);
   }
-  c.meet();  // threads share what is kept
+  c.meet();  // threads share the spares
   if (c.rank == 0 || !c.threads) coll_comm_free_kept();
   c.meet();
   RANK_CHECK(c, segments() == 0);
 }
 
-TEST_P(SparesOf, ServeAgainAfterOneExchange) { run_processes(GetParam(), reuse_many_times); }
+TEST_P(SparesOf, AreUsedAgainAfterOneExchange) { run_processes(GetParam(), reuse_many_times); }
 INSTANTIATE_TEST_SUITE_P(All, SparesOf, testing::Values(2, 3, 24, 64), testing::PrintToStringParamName());
 
-TEST(SparesOfThreads, ServeAgainAfterOneExchange) { run_threads(2, reuse_many_times); }
+TEST(SparesOfThreads, AreUsedAgainAfterOneExchange) { run_threads(2, reuse_many_times); }
 
 coll_comm* create_or_reuse_within(Context& c, coll_comm* parent, int* exchanges) {
   struct Counted {
@@ -109,8 +108,8 @@ coll_comm* create_or_reuse_within(Context& c, coll_comm* parent, int* exchanges)
   return made;
 }
 
-// Four ranks as a square: each rank is as often rank 0 or 1 of two with one peer as with another.
-TEST(Spares, AreTakenByTheirOwnRanksOnly) {
+// Four ranks as a square: each rank is rank 0 and rank 1 of pairs with different peers.
+TEST(Spares, AreUsedByTheirOwnRanksOnly) {
   run_processes(4, [](Context& c) {
     coll_comm *const all = c.comm(), *row = nullptr, *column = nullptr;
     RANK_CHECK(c, coll_comm_split(all, c.rank / 2, 0, &row) == COLL_OK);
@@ -125,7 +124,7 @@ TEST(Spares, AreTakenByTheirOwnRanksOnly) {
     const int in_row = c.rank ^ 1, in_column = (c.rank + 2) % 4;
     coll_comm* first = make(row, in_row, 3);
     coll_comm_keep(first);
-    // Rank 0 is rank 0 of both, so it offers what is of no use here.
+    // Rank 0 is rank 0 of both, so it offers a spare that does not match.
     coll_comm* second = make(column, in_column, c.rank % 2 == 0 ? 4 : 3);
     coll_comm_keep(second);
     for (int round = 0; round < 3 && !c.failed(); round++) {
@@ -138,7 +137,7 @@ TEST(Spares, AreTakenByTheirOwnRanksOnly) {
   });
 }
 
-// What all have in common is kept; one rank has done something that makes its own useless.
+// A spare that all ranks have is kept; one rank has changed its process so that its spare is useless.
 struct Spoiled {
   const char* what;
   void (*by)(Context&, coll_comm*);
@@ -155,7 +154,7 @@ const Spoiled spoiled[] = {
      }},
 };
 
-TEST(Spares, OfAChangedProcessAreNotTaken) {
+TEST(Spares, OfAChangedProcessAreNotUsed) {
   for (const Spoiled& spoil : spoiled)
     for (bool by_all : {true, false})
       run_processes(3, [&](Context& c) {
@@ -172,12 +171,13 @@ TEST(Spares, OfAChangedProcessAreNotTaken) {
       });
 }
 
-// Neither one with active or persistent requests, nor an aborted one, nor one whose staging holds much memory.
+// Communicators with active or persistent requests, aborted ones, and those whose staging holds much memory are not
+// kept.
 TEST(Spares, AreCleanAndSmall) {
   const std::function<void(Context&, coll_comm*)> uses[] = {
       [](Context& c, coll_comm* comm) {
         static coll_request* request;
-        if (c.rank == 1) c.meet();  // so that the barrier of rank 0 is active when it keeps the communicator
+        if (c.rank == 1) c.meet();  // so that the barrier of rank 0 is active when it frees the communicator
         RANK_CHECK(c, coll_ibarrier(comm, &request) == COLL_OK);
         coll_comm_keep(comm);
         if (c.rank == 0) c.meet();
@@ -239,7 +239,7 @@ TEST(Spares, HoldNoScratchMemory) {
 }
 
 // One rank keeps it, the other frees it.
-TEST(Spares, OfOneRankAloneAreNotTaken) {
+TEST(Spares, OfOneRankAloneAreNotUsed) {
   for (int keeper : {0, 1})
     run_processes(2, [=](Context& c) {
       for (int round = 0; round < 5; round++) {
@@ -254,8 +254,8 @@ TEST(Spares, OfOneRankAloneAreNotTaken) {
     });
 }
 
-// A child may do as it likes with its copies.
-TEST(Spares, AreNotTakenByAChild) {
+// A child's use of its copies must not matter.
+TEST(Spares, AreNotUsedByAChild) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = create_or_reuse(c);
     use(c, comm, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Splitting, and making and freeing communicators without leaving anything behind.
+// Splits, creates and frees communicators without leaking memory.
 #include <dirent.h>
 #include <fstream>
 
@@ -19,7 +19,7 @@ uint32_t sum_of_ranks(Context& c, coll_comm* comm, uint32_t mine) {
 TEST(Split, GroupsByColourAndOrdersByKey) {
   run_processes(6, [](Context& c) {
     coll_comm *world = c.comm(), *part = nullptr;
-    // Even and odd; the highest rank first.
+    // Even and odd ranks; the highest rank first.
     RANK_CHECK(c, coll_comm_split(world, c.rank % 2, -c.rank, &part) == COLL_OK);
     RANK_CHECK(c, coll_comm_size(part) == 3);
     RANK_CHECK(c, coll_comm_rank(part) == 2 - c.rank / 2);
@@ -27,13 +27,13 @@ TEST(Split, GroupsByColourAndOrdersByKey) {
     uint32_t value = uint32_t(c.rank);
     RANK_CHECK(c, coll_bcast(&value, 1, COLL_UINT32, 0, part) == COLL_OK);
     RANK_CHECK(c, value == (c.rank % 2 == 0 ? 4u : 5u));
-    // The whole stays usable, and parts split again.
+    // The parent stays usable, and parts can be split again.
     RANK_CHECK(c, sum_of_ranks(c, world, 1) == 6);
     coll_comm* nested = nullptr;
     RANK_CHECK(c, coll_comm_split(part, coll_comm_rank(part) == 1 ? -5 : 3, 0, &nested) == COLL_OK);
     RANK_CHECK(c, (nested == nullptr) == (coll_comm_rank(part) == 1));
     if (nested != nullptr) RANK_CHECK(c, coll_comm_size(nested) == 2 && sum_of_ranks(c, nested, 7) == 14);
-    RANK_CHECK(c, coll_comm_free(world) == COLL_OK);  // before its parts
+    RANK_CHECK(c, coll_comm_free(world) == COLL_OK);  // freed before its parts
     RANK_CHECK(c, sum_of_ranks(c, part, 1) == 3);
     if (nested != nullptr) RANK_CHECK(c, sum_of_ranks(c, nested, 1) == 2);
     RANK_CHECK(c, coll_comm_free(part) == COLL_OK && coll_comm_free(nested) == COLL_OK);
@@ -51,7 +51,7 @@ TEST(Split, NegativeColoursTakeNoPart) {
   });
 }
 
-// A part that cannot be made fails on all its ranks; the other parts are not disturbed.
+// If a part cannot be created, all its ranks fail; the other parts are not affected.
 TEST(Split, APartThatFailsFailsAlone) {
   run_processes(4, [](Context& c) {
     coll_comm *world = c.comm(), *part = nullptr;
@@ -121,8 +121,8 @@ TEST(Communicators, ManyLiveAtOnce) {
   });
 }
 
-// What a fast rank has staged stays until a slow one has read it, also when the fast one has freed its communicator,
-// made others, or ended.
+// Data that a fast rank has staged stays until a slow rank has read it, also if the fast one has freed its
+// communicator, created others, or ended.
 TEST(Communicators, MayBeFreedWhileASlowPeerReads) {
   for (bool ends : {false, true})
     for (size_t n : {size_t(1), size_t(200), size_t(20'000)})

@@ -66,7 +66,7 @@ class All {
 
 class Starts : public testing::TestWithParam<std::tuple<const char*, int>> {};
 
-// One rank comes only when all others have started: each rank in turn.
+// Each rank in turn comes only after all others have started.
 TEST_P(Starts, DoNotWaitForAPeer) {
   auto [transport, ranks] = GetParam();
   Environment forced("COLL_TRANSPORT", transport);

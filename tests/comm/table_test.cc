@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A communicator takes what a table chose, all ranks alike; variables come first; what a table cannot serve the defaults do.
+// A communicator uses the choices of a table, the same on all ranks; variables have precedence; the built-in defaults
+// serve what the table cannot.
 #include <fstream>
 #include <sstream>
 
@@ -20,7 +21,7 @@ model::Chosen row(Collective collective, size_t up_to_bytes, const char* algorit
   return made;
 }
 
-// A file with these choices, for the life of the object.
+// A file with these choices that exists as long as the object.
 class TableFile {
  public:
   explicit TableFile(std::vector<model::Chosen> choices, const std::string& name = "chosen")
@@ -35,8 +36,8 @@ class TableFile {
   const std::string path;
 };
 
-// Runs `body` on two ranks; what rank 0 wrote to stderr. The rows above are of staged data, which on some machines, and by
-// chance on others, kernel copies are chosen before.
+// Runs `body` on two ranks and returns rank 0's output on stderr. The rows above are for staged data; kernel-assisted
+// copies, which would be selected before them on some machines, are disabled.
 std::string log_of(const Function& body) {
   Environment staged("COLL_TRANSPORT", "shm");
   return stderr_of_rank_0(body);
@@ -56,7 +57,7 @@ void bcasts(Context& c) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
-TEST(Table, ItsChoicesAreTaken) {
+TEST(Table, ItsChoicesAreUsed) {
   std::vector<model::Chosen> choices = {row(Collective::bcast, 8192, "shm_pipelined"),
                                         row(Collective::bcast, 65536, "sequential_write"),
                                         row(Collective::bcast, 1 << 20, "scatter_allgather")};
@@ -98,7 +99,7 @@ TEST(Table, ThrottleIsThatOfThrottledAlgorithms) {
     EXPECT_NE(text.find(words), std::string::npos) << words << "\nis not in\n" << text;
 }
 
-// The ranks' own tables contradict each other: that of rank 0 counts for all, or they would not understand each other.
+// The tables of the ranks contradict each other: all ranks use that of rank 0, because they must agree.
 TEST(Table, RankZerosCounts) {
   TableFile zero({row(Collective::bcast, 1 << 20, "scatter_allgather")}, "zero");
   TableFile one({row(Collective::bcast, 1 << 20, "shm_pipelined")}, "one");
@@ -111,7 +112,7 @@ TEST(Table, RankZerosCounts) {
   });
 }
 
-TEST(Table, WhatDoesNotFitIsLeftToTheDefaults) {
+TEST(Table, RowsThatDoNotFitAreReplacedByTheDefaults) {
   std::vector<model::Chosen> choices = {row(Collective::bcast, 1 << 20, "shm_pipelined")};
   choices[0].parameters.chunk_bytes = 1 << 30;
   TableFile file(choices);
@@ -131,7 +132,7 @@ TEST(Table, ThatCannotBeReadIsAnErrorOnAllRanks) {
   }
 }
 
-// The latency path goes as far as the table says; then its algorithms serve, right as ever.
+// The latency path serves sizes up to the limit of the table, then the algorithms of the table do, with right results.
 TEST(Table, LatencyRows) {
   model::Chosen latency = row(Collective::bcast, 64, "");
   TableFile file({latency, row(Collective::bcast, 1 << 20, "shm_pipelined")});
@@ -155,34 +156,34 @@ std::string log_of_many(int calls) {
   });
 }
 
-size_t times_told(const std::string& text) {
-  size_t told = 0;
-  for (size_t at = 0; (at = text.find("run `collctl calibrate` again", at)) != std::string::npos; at++) told++;
-  return told;
+size_t times_reported(const std::string& text) {
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find("run `collctl calibrate` again", at)) != std::string::npos; at++) count++;
+  return count;
 }
 
 // No machine moves 16 KiB in a nanosecond, and none needs ten seconds.
-TEST(Drift, IsToldOnceWhereTheTableIsFarOff) {
+TEST(Drift, IsReportedOnceIfTheTableIsFarOff) {
   for (double wrong_us : {0.001, 1e7}) {
     TableFile file({row(Collective::bcast, 16384, "flat_read", wrong_us)});
     Environment table("COLL_TABLE", file.path.c_str()), log("COLL_LOG", "info");
     const std::string text = log_of_many(40000);
-    EXPECT_EQ(times_told(text), 1u) << text;
+    EXPECT_EQ(times_reported(text), 1u) << text;
     EXPECT_NE(text.find("bcast of about 16384 bytes takes "), std::string::npos) << text;
   }
 }
 
-TEST(Drift, IsNotToldUnaskedOrWithoutTimes) {
+TEST(Drift, IsNotReportedByDefaultOrWithoutTimes) {
   TableFile timed({row(Collective::bcast, 16384, "flat_read", 0.001)}, "timed"),
       untimed({row(Collective::bcast, 16384, "flat_read")}, "untimed");
   {
     Environment table("COLL_TABLE", timed.path.c_str());
     EXPECT_EQ(log_of_many(20000), "");
     Environment log("COLL_LOG", "info"), drift("COLL_DRIFT", "off");
-    EXPECT_EQ(times_told(log_of_many(20000)), 0u);
+    EXPECT_EQ(times_reported(log_of_many(20000)), 0u);
   }
   Environment table("COLL_TABLE", untimed.path.c_str()), log("COLL_LOG", "info");
-  EXPECT_EQ(times_told(log_of_many(20000)), 0u);
+  EXPECT_EQ(times_reported(log_of_many(20000)), 0u);
 }
 
 }  // namespace

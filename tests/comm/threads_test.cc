@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks as threads of one process: what the thread sanitizer can follow.
+// Ranks that are threads of one process, which the thread sanitizer can follow.
 #include "comm/piece_calls.h"
 #include "comm/requests.h"
 
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(All, Threads, testing::Combine(testing::Values("auto", 
                            return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
                          });
 
-// Communicators of one process are independent: each is driven by a thread of its own.
+// Communicators of one process are independent: a thread of its own drives each.
 TEST(Threads, CommunicatorsAreIndependent) {
   run_threads(2, [](Context& c) {
     coll_comm *first = c.comm(), *second = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What transports owe beyond right results: the same bits, as many bytes as the plan says, and results or a status,
-// never a signal, whatever the owner of a buffer does to it. Those of the kernel module take part where it is loaded.
+// Properties of transports besides right results: the same bits, as many bytes as the plan has, and results or a
+// status, never a signal, whatever the owner of a buffer does to it. Transports of the kernel module are tested if it
+// is loaded.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -42,7 +43,7 @@ uint64_t digest(uint64_t seed, const void* bytes, size_t count) {
   return seed;
 }
 
-// Sums of floats of very different sizes, whose bits tell in which order they were made.
+// Sums of floats of very different sizes, whose bits show the order of the additions.
 uint64_t bits_of_sums(Context& c) {
   coll_comm* comm = c.comm();
   uint64_t bits = 0xcbf29ce484222325u;
@@ -81,8 +82,8 @@ TEST_P(Transports, GiveTheSameBits) {
   }
 }
 
-// Multiples of the vector, which all ranks together load and store; see tests/model/volume.h.
-TEST_P(Transports, MoveAsManyBytesAsThePlanSays) {
+// Multiples of the vector that all ranks together load and store; see tests/model/volume.h.
+TEST_P(Transports, MoveAsManyBytesAsThePlanHas) {
   constexpr size_t n = 1 << 18;
   for (const char* name : transports({"cma"})) {
     SCOPED_TRACE(name);
@@ -119,7 +120,7 @@ TEST_P(Transports, MoveAsManyBytesAsThePlanSays) {
         EXPECT_EQ(sum.loaded + sum.stored, expected[what] * vector) << what;
         EXPECT_EQ(sum.bounced + sum.by_kernel, 0u) << what;
       } else {
-        // Nothing of a peer's is read or written in place.
+        // Ranks read and write no buffer of a peer in place.
         EXPECT_EQ(sum.loaded + sum.stored, 0u) << what;
         EXPECT_GE(sum.by_kernel, (p - 1) * vector) << what;
       }
@@ -129,7 +130,7 @@ TEST_P(Transports, MoveAsManyBytesAsThePlanSays) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Transports, testing::Values(2, 4, 8));
 
-TEST(Transports, OfTheModuleSayWhatIsMissing) {
+TEST(Transports, OfTheModuleReportWhatIsMissing) {
   if (with_module()) GTEST_SKIP() << "the module is loaded";
   for (const char* name : {"kcoll_copy", "kcoll_map", "kcoll_uring"}) {
     Environment forced("COLL_TRANSPORT", name);
@@ -143,7 +144,7 @@ TEST(Transports, OfTheModuleSayWhatIsMissing) {
   }
 }
 
-// A mechanism that can do half: plans that need no more are taken to it, for others memory is staged.
+// A mechanism with half of the abilities: plans that need no more use it, for others data is staged.
 TEST(Transports, ServeThePlansWhoseDemandsTheyMeet) {
   const char* writing = "parallel_write";
   const char* reading = "sequential_read";
@@ -171,7 +172,7 @@ TEST(Transports, ServeThePlansWhoseDemandsTheyMeet) {
     }
 }
 
-// ---- what owners do to their memory, in the middle of collectives ------------------------------------------------
+// ---- owners that change their memory during collectives -------------------------------------------------------------
 
 class Owner : public testing::TestWithParam<std::tuple<const char*, int>> {
  protected:
@@ -190,7 +191,7 @@ void right_sums(Context& c, coll_comm* comm, std::vector<uint32_t>& in, std::vec
   RANK_CHECK(c, coll_bcast(out.data(), out.size(), COLL_UINT32, int(round) % c.ranks, comm) == COLL_OK);
 }
 
-// A child has copies of all pages; the collectives go on.
+// A child has copies of all pages; the collectives continue.
 TEST_P(Owner, ForksAllTheTime) {
   run([](Context& c) {
     coll_comm* comm = c.comm();
@@ -211,8 +212,8 @@ TEST_P(Owner, ForksAllTheTime) {
   });
 }
 
-// What is found again by its address may be other memory by then; nobody has told.
-TEST_P(Owner, MapsItsBuffersAnew) {
+// Another mapping may be at the same address by now, without any notice.
+TEST_P(Owner, MapsOtherMemoryAtTheSameAddress) {
   run([](Context& c) {
     coll_comm* comm = c.comm();
     constexpr size_t n = 100'000, bytes = n * 4;
@@ -233,7 +234,7 @@ TEST_P(Owner, MapsItsBuffersAnew) {
   });
 }
 
-// As a heap that shrinks does: what a region was registered for is no longer all there, while a part is still in use.
+// A shrinking heap does this: part of a registered region is unmapped while another part is still in use.
 TEST_P(Owner, UnmapsTheEndOfItsBuffers) {
   run([](Context& c) {
     coll_comm* comm = c.comm();
@@ -256,7 +257,8 @@ TEST_P(Owner, UnmapsTheEndOfItsBuffers) {
   });
 }
 
-// The root's buffer goes while it is being read. The others get what was there or a status; nobody a signal.
+// The root unmaps its buffer while it is being read. The other ranks get its contents or a status, and no rank gets a
+// signal.
 TEST_P(Owner, UnmapsItsBufferInTheMiddle) {
   if (std::get<0>(GetParam()) == std::string("shm")) GTEST_SKIP() << "the root itself reads what it has unmapped";
   run([](Context& c) {
@@ -286,7 +288,7 @@ TEST_P(Owner, UnmapsItsBufferInTheMiddle) {
   });
 }
 
-// Ends in an orderly way while its buffers are in use: what it had mapped goes at once.
+// The process exits while its buffers are in use: its mappings disappear at once.
 TEST_P(Owner, ExitsInTheMiddle) {
   run([](Context& c) {
     coll_comm* comm = c.comm();
@@ -303,17 +305,17 @@ TEST_P(Owner, ExitsInTheMiddle) {
     if (c.rank == c.ranks - 1)
       for (;;) pause();
     RANK_CHECK(c, status == COLL_ERR_PEER_DIED);
-    RANK_CHECK(c, now_ns() - begin < 1'100'000'000 * int64_t(patience()));
+    RANK_CHECK(c, now_ns() - begin < 1'100'000'000 * int64_t(time_factor()));
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
 }
 
-// An ordinary user who may lock less than the buffers: copies do without pinned pages.
+// An ordinary user may lock less memory than the buffers: copies work without pinned pages.
 TEST_P(Owner, MayNotPinItsBuffers) {
   if (!with_module()) GTEST_SKIP() << "the module is not loaded";
   ASSERT_EQ(chmod("/dev/kcoll", 0666), 0);
   run([](Context& c) {
-    // As much as the probe of a new communicator needs.
+    // The amount that the probe of a new communicator needs.
     const rlimit small{1536 << 10, 1536 << 10};
     RANK_CHECK(c, setrlimit(RLIMIT_MEMLOCK, &small) == 0);
     RANK_CHECK(c, setgid(65534) == 0 && setuid(65534) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
@@ -328,7 +330,7 @@ TEST_P(Owner, MayNotPinItsBuffers) {
 
 constexpr size_t unpinnable_count = 60'000, unpinnable_bytes = (unpinnable_count * 4 + 4095) / 4096 * 4096;
 
-// Reading and writing plans, on buffers that the kernel cannot copy at the ranks of `unpinnable`.
+// Plans that read and plans that write, on buffers that the kernel cannot copy on the ranks of `unpinnable`.
 void check_unpinnable(Context& c, coll_comm* comm, bool unpinnable, uint32_t rounds) {
   const size_t n = unpinnable_count, block = n / size_t(c.ranks);
   const Unpinnable in_memory(unpinnable_bytes), out_memory(unpinnable_bytes);
@@ -361,8 +363,8 @@ class UnpinnableMemory : public testing::TestWithParam<std::tuple<int, bool>> {
   }
 };
 
-// The owner makes the copies that the kernel refuses, and stages its buffers from the next operation on. Ranks whose
-// memory is ordinary go on with copies by the kernel.
+// The owner makes the copies that the kernel refuses, and stages its buffers from the next operation on. Ranks with
+// ordinary memory continue with kernel-assisted copies.
 TEST_P(UnpinnableMemory, IsCopiedByItsOwner) {
   const auto [ranks, all] = GetParam();
   for (const char* algorithm : {"parallel_write", "sequential_read"}) {
@@ -402,7 +404,7 @@ TEST(Unpinnable, IsReportedOnce) {
   EXPECT_EQ(text.find("the kernel refuses", first + line.size()), std::string::npos) << text;
 }
 
-// After some calls the kernel's copies are tried, which fail.
+// After some calls auto-tuning tries kernel-assisted copies, which fail.
 TEST(Unpinnable, SurvivesAutoTuning) {
   if (!Unpinnable::can_be_had()) GTEST_SKIP() << Unpinnable::missing;
   run_processes(2, [](Context& c) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Auto-tuned calls: all ranks decide alike however fast each of them is, no decision changes a bit, a bad choice is
-// corrected, and what was learned serves the next start.
+// Auto-tuned calls: all ranks decide alike, however fast each of them is; no decision changes a bit; a bad choice is
+// corrected; and the next start uses the stored results.
 #include <algorithm>
 #include <fstream>
 #include <random>
@@ -21,7 +21,7 @@ using coll::plan::Collective;
 
 namespace {
 
-// What a rank has decided so far; equal on all ranks.
+// The decisions of a rank so far, equal on all ranks.
 std::string decisions(const coll_comm* comm) {
   std::string text;
   const coll::comm::Tuning* tuning = comm->comm->tuning();
@@ -54,7 +54,7 @@ void compare_digests(Context& c, uint64_t own) {
   for (const uint64_t each : all) RANK_CHECK(c, each == all[0]);
 }
 
-// Ranks are slow in turn, and one of them always.
+// The ranks are slow in turn, and one rank always.
 void be_late(Context& c, std::mt19937& random) {
   const int64_t until = now_ns() + (random() % 5 == 0 || c.rank == 1 ? int64_t(random() % 30000) : 0);
   while (now_ns() < until) {}
@@ -75,7 +75,7 @@ void call_all(Context& c, coll_comm* comm, Buffers& b, int call) {
   RANK_CHECK(c, coll_allreduce(b.send.data(), b.recv.data(), b.count, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
   if (call == 0) std::copy_n(b.recv.begin(), b.count, b.first.begin());
   RANK_CHECK(c, std::equal(b.recv.begin(), b.recv.begin() + ptrdiff_t(b.count), b.first.begin()));
-  if (c.ranks > 8) return;  // each call takes all ranks' turns on the cores
+  if (c.ranks > 8) return;  // each call takes a time slice of every rank
   RANK_CHECK(c, coll_scan(b.send.data(), b.recv.data(), b.count, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
   if (call == 0) std::copy_n(b.recv.begin(), b.count, b.first.begin() + ptrdiff_t(b.count));
   RANK_CHECK(c, std::equal(b.recv.begin(), b.recv.begin() + ptrdiff_t(b.count), b.first.begin() + ptrdiff_t(b.count)));
@@ -116,7 +116,7 @@ TEST_P(Tuned, AllRanksDecideAlikeAndRoundAlike) {
       ranks, [](Context& c) { tuned_calls(c, 16384, c.ranks > 8 ? 220 : 600); }, -1, ranks > 8 ? 240 : 60);
 }
 
-// Several requests of one cell are active at once, and complete in any order.
+// Several requests of one cell are active concurrently and complete in any order.
 void tuned_requests(Context& c, int starts) {
   coll_comm* comm = c.comm();
   constexpr size_t requests = 3;
@@ -159,7 +159,7 @@ TEST_P(Tuned, PersistentRequestsDecideAlike) {
       GetParam(), [](Context& c) { tuned_requests(c, 150); }, -1, 120);
 }
 
-TEST_F(Tuning, IsOffWhereOneRankSaysSo) {
+TEST_F(Tuning, IsOffIfOneRankDisablesIt) {
   for (const char* name : {"COLL_TUNE", "COLL_TRIALS"})
     run_processes(2, [name](Context& c) {
       if (name == std::string("COLL_TRIALS")) unsetenv("COLL_TUNE");
@@ -170,7 +170,7 @@ TEST_F(Tuning, IsOffWhereOneRankSaysSo) {
     });
 }
 
-// A table of another processor, whose rows are as bad as can be here.
+// A table of another processor, whose rows are as bad as possible here.
 TEST_F(Tuning, CorrectsABadTable) {
   const std::string path = testing::TempDir() + "coll-bad-table-" + std::to_string(getpid()) + ".json";
   model::Table table = model::find_table("default", {}, {}).table;
@@ -188,7 +188,7 @@ TEST_F(Tuning, CorrectsABadTable) {
     coll_comm* comm = c.comm();
     constexpr size_t bytes = size_t(128) << 10;
     std::vector<char> send(bytes), recv(2 * bytes);
-    // Where other load disturbs calls, a trial repeats them; the trials of all ranks end in the same call.
+    // If other load disturbs calls, a trial repeats them; the trials of all ranks end in the same call.
     const auto goes_on = [&](int call) {
       return call < 300 || (call < 1500 && (cell_of(comm, Collective::bcast)->trials() == 0 ||
                                             cell_of(comm, Collective::allgather)->trials() == 0));
@@ -208,8 +208,8 @@ TEST_F(Tuning, CorrectsABadTable) {
   unlink(path.c_str());
 }
 
-// No other algorithm may serve what a user has named one for.
-TEST_F(Tuning, TakesOnlyWhatTheUserNames) {
+// If the user names an algorithm, no other one may serve.
+TEST_F(Tuning, UsesOnlyTheAlgorithmsThatTheUserNames) {
   Environment forced("COLL_BCAST", "flat_read:chunk=4K,depth=2 | flat_read:chunk=16K,depth=4@1M");
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -234,7 +234,7 @@ void scatters(Context& c, int calls, bool learned) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
-TEST_F(Tuning, WhatWasLearnedServesTheNextStart) {
+TEST_F(Tuning, ResultsServeTheNextStart) {
   const std::string path = testing::TempDir() + "coll-tuned-" + std::to_string(getpid());
   Environment file("COLL_TUNE_FILE", path.c_str()), log("COLL_LOG", "info");
   run_processes(2, [](Context& c) { scatters(c, 600, false); });
@@ -242,19 +242,19 @@ TEST_F(Tuning, WhatWasLearnedServesTheNextStart) {
   ASSERT_TRUE(tune::read_learned_file(path, text).ok());
   const size_t rule = text.find("scatter[p=2, levels=");
   ASSERT_NE(rule, std::string::npos) << text;
-  // A choice that no other book has.
+  // A choice that no other source has.
   const size_t colon = text.find("]: ", rule) + 3;
   text.replace(colon, text.find('\n', colon) - colon, "parallel_read:chunk=4096,depth=2,copy=staged");
   std::ofstream(path) << text;
   run_processes(2, [](Context& c) { scatters(c, 20, true); });
-  // Cut in the middle: said, and ignored.
+  // A truncated file is reported and ignored.
   std::ofstream(path) << text.substr(0, text.size() - 5);
-  const std::string told = stderr_of_rank_0([](Context& c) { scatters(c, 3, false); });
-  EXPECT_NE(told.find(path + " is ignored"), std::string::npos) << told;
+  const std::string output = stderr_of_rank_0([](Context& c) { scatters(c, 3, false); });
+  EXPECT_NE(output.find(path + " is ignored"), std::string::npos) << output;
   unlink(path.c_str());
 }
 
-// Cells that calls of all kinds have made.
+// Cells with calls of all kinds.
 size_t cells_after_calls(Context& c, size_t bytes) {
   coll_comm* comm = c.comm();
   std::vector<char> data(bytes);
@@ -277,15 +277,15 @@ TEST(LongCalls, AloneAreTunedByDefault) {
       unsetenv("COLL_TUNE");
       if (*transport == 0) unsetenv("COLL_TRANSPORT");
       RANK_CHECK(c, cells_after_calls(c, size_t(128) << 10) == 0);
-      // Not by requests; and not at all where CMA is the faster transport, as on some machines.
+      // Requests are not tuned; and no call is tuned if CMA is the faster transport, as on some machines.
       const size_t cells = cells_after_calls(c, size_t(512) << 10);
       RANK_CHECK(c, *transport == 0 ? cells <= 1 : cells == 0);
     });
   }
 }
 
-// The ranks of a communicator take the least that any of them says.
-TEST(LongCalls, OneRankMayAskForLessThanTheOthers) {
+// The ranks of a communicator use the lowest setting of all ranks.
+TEST(LongCalls, OneRankMayTuneLessThanTheOthers) {
   run_processes(2, [](Context& c) {
     setenv("COLL_TUNE", c.rank == 0 ? "on" : "long", 1);
     RANK_CHECK(c, cells_after_calls(c, size_t(64) << 10) == 0);
@@ -294,11 +294,11 @@ TEST(LongCalls, OneRankMayAskForLessThanTheOthers) {
 
 TEST_F(Tuning, FormerVariablesAreUnderstoodWithOneNote) {
   Environment former("COLL_TRIALS", "on"), log("COLL_LOG", "info");
-  const std::string told = stderr_of_rank_0([](Context& c) {
+  const std::string output = stderr_of_rank_0([](Context& c) {
     coll_comm* comm = c.comm();
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
-  EXPECT_NE(told.find("COLL_TRIALS is a former variable; use COLL_TUNE"), std::string::npos) << told;
+  EXPECT_NE(output.find("COLL_TRIALS is a former variable; use COLL_TUNE"), std::string::npos) << output;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ranks in containers of podman, each in its own and all in one. The root of the containers is this machine's, as an
-overlay, so that no image is needed; each has a /dev/shm, process numbers and, unless it says otherwise, a network of its
+overlay, so that no image is needed; each has a /dev/shm, process numbers and, unless a test shares one, a network of its
 own."""
 import os
 import shutil
@@ -47,7 +47,7 @@ class Containers(unittest.TestCase):
         done = run(launchers_test.Script().command(2, *container(*NO_NETWORK, "--ipc", "host"), MEETING, "create", "sum"))
         self.assertEqual(lines(done), sums(2), done.stderr)
 
-    def test_networks_of_their_own_are_said(self):
+    def test_networks_of_their_own_are_reported(self):
         done = run(launchers_test.Script().command(2, *container(*NO_NETWORK), MEETING, "try"), COLL_RENDEZVOUS_TIMEOUT="8")
         self.assertEqual(len(lines(done)), 2, done)
         for line in lines(done):

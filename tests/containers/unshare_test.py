@@ -27,7 +27,7 @@ def unshare(*options):
 
 
 def starting_with(launcher):
-    """A function from the number of ranks and a program to the command of that launcher."""
+    """Returns a function from the number of ranks and a program to the command of that launcher."""
     return getattr(launchers_test, launcher)().command
 
 
@@ -37,7 +37,7 @@ def meeting_lines(done):
 
 class Ranks(unittest.TestCase):
     def launchers(self, mpi=True):
-        """Each that is installed, as a function from ranks and program to a command, with its name. Those of MPI libraries
+        """Returns each installed launcher, as a function from ranks and program to a command, with its name. Those of MPI libraries
         take longer to start."""
         for kind, tool in (("Script", "sh"), ("ScriptWithAFile", "sh"), ("OpenMpi", "mpirun.openmpi"), ("Mpich", "mpiexec.mpich")):
             if shutil.which(tool) and (mpi or tool == "sh"):
@@ -51,7 +51,7 @@ class Ranks(unittest.TestCase):
                     self.assertEqual(meeting_lines(done), sorted(2 * sums(2)), done.stderr)
 
     def test_each_with_a_network_of_its_own(self):
-        """They share /dev/shm: the file there serves."""
+        """They share /dev/shm and meet in a file there."""
         for options in (NETWORK, ["-Urpfn"]):
             for name, command in self.launchers(options is NETWORK):
                 with self.subTest(namespaces=options[0], launcher=name):
@@ -68,7 +68,7 @@ class Ranks(unittest.TestCase):
                     self.assertEqual(meeting_lines(done), sums(2), done.stderr)
                     self.assertEqual(os.listdir(folder), [])
 
-    def test_nothing_shared_is_said(self):
+    def test_nothing_shared_is_reported(self):
         hide = 'mount -t tmpfs tmpfs /dev/shm && exec "$@"'
         wrapped = [*unshare(*ISOLATED), "sh", "-c", hide, "sh", MEETING]
         done = run(starting_with("Script")(2, *wrapped, "try"), COLL_RENDEZVOUS_TIMEOUT="3", **SANITIZER)
@@ -115,7 +115,7 @@ class Ranks(unittest.TestCase):
 
 class Shims(unittest.TestCase):
     """MPI programs whose ranks have containers of their own. The MPI libraries need the network of the host,
-    and MPICH's UCX has to be told not to reach for the memory of its peers through /proc."""
+    and MPICH's UCX needs a setting not to access the memory of its peers through /proc."""
     def expect_sums(self, mpi, command, options, **more):
         program = os.environ.get(f"WITH_MPI_{mpi}")
         if program is None:

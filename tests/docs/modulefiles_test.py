@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""modulefiles_test.py TOP: the module files that are installed, run by their own languages with what a module command
-offers. Exit status 77 when neither tclsh nor lua is installed."""
+"""modulefiles_test.py TOP: the module files that are installed, run by the interpreters of their languages with the functions of a module
+command. Exit status 77 when neither tclsh nor lua is installed."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ TOP = Path(sys.argv.pop(1)) if len(sys.argv) > 1 else Path(__file__).resolve().p
 LUA = next((name for name in ("lua5.4", "lua5.3", "lua", "texlua") if shutil.which(name)), None)
 TCL = "tclsh" if shutil.which("tclsh") else None
 
-# What `module load` provides; each call prints a line.
+# The functions that `module load` provides; each call prints a line.
 TCL_COMMANDS = """
 proc module-whatis {text} {}
 proc conflict {args} { puts "conflict $args" }
@@ -35,7 +35,7 @@ function pathJoin(a, b) return a .. "/" .. b end
 """
 
 
-# What CMake puts into the templates.
+# The values that CMake inserts into the templates.
 VALUES = {
     "PROJECT_VERSION": "1.2.3",
     "CMAKE_INSTALL_PREFIX": "/opt/coll",
@@ -67,9 +67,9 @@ class ModuleFiles(unittest.TestCase):
         self.assertIn("prepend PKG_CONFIG_PATH /opt/coll/lib/pkgconfig", lines)
         self.assertIn("setenv OMPI_MCA_mca_base_env_list LD_PRELOAD=/opt/coll/lib/libcoll/libcoll_mpi_openmpi.so", lines)
         self.assertIn("setenv LIBCOLL_SHIMS /opt/coll/lib/libcoll", lines)
-        # MANPATH would hide the system's manual pages where it was unset; man finds share/man beside bin.
+        # Setting an unset MANPATH would hide the system's manual pages; man finds share/man next to bin.
         self.assertNotIn("MANPATH", [line.split()[1] for line in lines])
-        # In the login shell every command would be preloaded, not only the ranks.
+        # The login shell would preload every command, not only the ranks.
         self.assertNotIn("LD_PRELOAD", [line.split()[1] for line in lines])
 
     @unittest.skipUnless(TCL, "tclsh is not installed (Debian: tcl)")

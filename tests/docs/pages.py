@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pages for readers, and what is in them."""
+"""The documents of the project and their contents."""
 
 import dataclasses
 import re
@@ -10,7 +10,7 @@ LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def pages(top):
-    """README.md and the like, and all of docs/."""
+    """Returns README.md and the other top documents, and all of docs/."""
     named = [top / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md", "bench/README.md")]
     return named + sorted((top / "docs").rglob("*.md"))
 
@@ -53,8 +53,8 @@ def prose(path):
 
 
 def anchors(path):
-    """The names that headings have in links: lower case, punctuation left out, spaces as hyphens."""
-    found = set()  # a heading that comes again gets a number
+    """Returns the names of headings in links: lower case, without punctuation, hyphens for spaces."""
+    found = set()  # a repeated heading gets a number
     for _, line in prose(path):
         if heading := re.match(r"#+ +(.*)", line):
             text = re.sub(r"[^\w\- ]", "", heading[1].replace("`", "")).strip().lower()

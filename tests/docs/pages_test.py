@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""pages_test.py TOP: what can be said of the pages without running anything."""
+"""pages_test.py TOP: checks the documents without running their commands."""
 
 import re
 import sys

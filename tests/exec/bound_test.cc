@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Binding and running plans made by hand on a channel of one rank.
+// Binds and runs hand-made plans on a channel of one rank.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -16,7 +16,7 @@ using namespace coll::plan;
 
 namespace {
 
-using Execution = coll::exec::Run;  // every test has a Run() of its own
+using Execution = coll::exec::Run;  // every test has its own Run
 
 TEST(Fits, NamesWhatDoesNot) {
   ChannelAlone alone;
@@ -49,7 +49,7 @@ TEST(Demands, AreThoseOfThePlansDirection) {
   EXPECT_FALSE(both.meet({.reads = true, .atomic_bytes = 8}));
 }
 
-// A loop over chunks, with flags that count passes, copies the whole vector however it is cut.
+// A loop over chunks, with flags that count iterations, copies the whole vector for any chunk size.
 TEST(Run, LoopsOverChunksOfAnyCount) {
   ChannelAlone alone;
   Builder b(Collective::bcast, "by_hand", 1, 0);
@@ -73,7 +73,7 @@ TEST(Run, LoopsOverChunksOfAnyCount) {
   }
 }
 
-// Pieces of an irregular plan: blocks lie where the call says, and a loop over an empty piece makes no pass.
+// Blocks of an irregular plan are at the displacements of the call, and a loop over an empty block makes no iteration.
 TEST(Run, FindsBlocksAndLeavesOutEmptyOnes) {
   ChannelAlone alone;
   Builder b(Collective::alltoall, "by_hand", 1, 0, -1, true);
@@ -107,7 +107,7 @@ TEST(Run, FindsBlocksAndLeavesOutEmptyOnes) {
   }
 }
 
-// Two lanes of which each waits for the other in turn; a lane that cannot go on lets the other run.
+// Two lanes wait for each other alternately; a blocked lane lets the other one run.
 TEST(Run, LanesAdvanceByThemselves) {
   ChannelAlone alone;
   Builder b(Collective::barrier, "by_hand", 1, 0);
@@ -130,7 +130,7 @@ TEST(Run, LanesAdvanceByThemselves) {
   }
 }
 
-// A plan that stores the vector to its rank's own staging and nothing else.
+// A plan that only stores the vector to the staging of its rank.
 Plan stores_to_slots(uint32_t chunk, uint16_t depth, bool synchronizing) {
   Builder b(Collective::bcast, "by_hand", 1, 0);
   const uint16_t range = b.range({.chunk_bytes = chunk}), view = b.view(Buffer::none, chunk, depth);
@@ -139,7 +139,7 @@ Plan stores_to_slots(uint32_t chunk, uint16_t depth, bool synchronizing) {
   return b.finish();
 }
 
-// What a rank will store to first is known when the plan is bound, and where that will be when the operation before ends.
+// Binding determines where a rank will store first, and its address is known when the operation before ends.
 TEST(Run, KnowsWhereTheNextOperationStoresFirst) {
   for (const bool synchronizing : {false, true}) {
     ChannelAlone alone;
@@ -152,13 +152,13 @@ TEST(Run, KnowsWhereTheNextOperationStoresFirst) {
     const char* next = nullptr;
     int known = 0;
     const int operations =
-        int(3 * channel.rings.back().staging_window_bytes / plan.staging_bytes);  // both halves, and again
+        int(3 * channel.rings.back().staging_window_bytes / plan.staging_bytes);  // both halves, twice
     for (int operation = 0; operation < operations; operation++) {
       std::iota(from.begin(), from.end(), operation);
       Execution run;
       ASSERT_EQ(run.begin(bound, channel, {from.data(), nullptr, nullptr}), COLL_OK);
       ASSERT_EQ(run.finish(), COLL_OK);
-      // A loop goes from the end of the vector to its beginning.
+      // A loop runs from the end of the vector to its beginning.
       const char* stored_from = reinterpret_cast<const char*>(from.data() + count);
       for (const Bound::Stored& stored : bound.stored_first()) {
         stored_from -= stored.bytes;
@@ -172,7 +172,7 @@ TEST(Run, KnowsWhereTheNextOperationStoresFirst) {
   }
 }
 
-// Asking for more would take longer than it saves.
+// Prefetching more would take longer than it saves.
 TEST(Bound, TakesOnlyTheFirstOfALongVector) {
   ChannelAlone alone;
   for (const bool synchronizing : {false, true}) {
@@ -184,7 +184,7 @@ TEST(Bound, TakesOnlyTheFirstOfALongVector) {
   }
 }
 
-// A step whose flag is not there yet blocks, and goes on when it comes.
+// A step whose flag is not set yet blocks, and continues when it is set.
 TEST(Run, NeverBlocksInAdvance) {
   ChannelAlone alone;
   Builder b(Collective::barrier, "by_hand", 1, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Described nodes for the tests of latency paths of many ranks, as threads or as processes. The library sees as many
-// processors as the test says. For a test of one source file, which defines sched_getaffinity().
+// processors as the test defines. For a test of one source file, which defines sched_getaffinity().
 #pragma once
 
 #include <sched.h>
@@ -11,14 +11,14 @@ namespace ranks {
 
 inline std::atomic<int> processors{2};
 
-// Compiled once for ranks that are threads and once for processes.
+// This file is compiled once for ranks that are threads and once for processes.
 #ifdef RANKS_ARE_PROCESSES
 inline void run(int ranks, const Function& function) { run_processes(ranks, function, -1, 120); }
 #else
 inline void run(int ranks, const Function& function) { run_threads(ranks, function); }
 #endif
 
-// A described machine, whose cores the ranks fill in order, and whether the ranks share two processors.
+// A described machine, whose cores the ranks fill in order, and whether the ranks are oversubscribed on two processors.
 struct Node {
   const char* name;
   const char* topology;
@@ -60,7 +60,7 @@ inline std::string name_of(const testing::TestParamInfo<std::tuple<Node, int>>& 
 
 }  // namespace ranks
 
-// In place of the C library's.
+// Replaces the function of the C library.
 extern "C" int sched_getaffinity(pid_t, size_t bytes, cpu_set_t* set) noexcept {
   CPU_ZERO_S(bytes, set);
   for (int cpu = 0; cpu < ranks::processors; cpu++) CPU_SET_S(cpu, bytes, set);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The latency paths of more than 16 ranks: what they move is right whatever ran before, also where ranks run ahead or are
-// late, and the death of a rank is noticed in them. Ranks with a core each go along a tree of small groups; oversubscribed
-// ones take one hop. The library sees as many processors as the test says.
+// The latency paths of more than 16 ranks: results are right after any other call, also if ranks run ahead or are late,
+// and the death of a rank is noticed. Ranks with a core each use a tree of small groups; oversubscribed ranks use one
+// hop. The library sees as many processors as the test defines.
 #include "exec/latency_many.h"
 
 #include "../seed.h"
@@ -13,7 +13,7 @@ using coll::plan::Collective;
 
 namespace {
 
-// What every rank has begun, in memory that all see.
+// The operation that each rank has begun, in memory that all ranks share.
 struct Begun {
   std::atomic<uint32_t> round[Shared::most_ranks];
 };
@@ -46,7 +46,7 @@ void allreduce(Context& c, coll_comm* comm, size_t n, uint32_t round) {
     if (out[i] != expected_sum(c.ranks, i, round)) return c.fail("allreduce is wrong");
 }
 
-// Collectives of blocks, and algorithms with plans that take the same steps: of oversubscribed ranks, and of others.
+// Collectives of blocks and their plan twins: for oversubscribed ranks, and for others.
 struct OfBlocks {
   Collective what;
   const char *variable, *flat, *grouped;
@@ -56,7 +56,7 @@ const OfBlocks of_blocks[] = {{Collective::gather, "COLL_GATHER", "sequential_re
                               {Collective::allgather, "COLL_ALLGATHER", "shm_pipelined", "grouped"},
                               {Collective::alltoall, "COLL_ALLTOALL", "rotated", "grouped"}};
 
-// One of them with n elements a block. Block (s, r) is what rank s has for rank r, or for all.
+// Performs one of them with n elements per block. Block (s, r) goes from rank s to rank r, or to all.
 void blocks(Context& c, coll_comm* comm, Collective what, int root, size_t n, uint32_t round, bool in_place = false) {
   constexpr uint32_t nothing = 0xeeeeeeee;
   const auto ranks = size_t(c.ranks), rank = size_t(c.rank);
@@ -93,7 +93,7 @@ void blocks(Context& c, coll_comm* comm, Collective what, int root, size_t n, ui
   if (recv.back() != nothing) c.fail(std::string(coll::plan::name(what)) + " wrote beyond the end");
 }
 
-// Collectives and roots in any order, on one communicator; each rank is late now and then.
+// Collectives and roots in any order on one communicator; each rank is late from time to time.
 TEST_P(ManyRanks, CollectivesFollowEachOther) {
   On on(node());
   Begun* begun = make_begun();
@@ -118,8 +118,8 @@ TEST_P(ManyRanks, CollectivesFollowEachOther) {
   munmap(begun, sizeof(Begun));
 }
 
-// Nothing but broadcasts, so that roots get as far ahead as mailboxes allow. Each root in turn has several.
-TEST_P(ManyRanks, CellsAreNotReusedTooEarly) {
+// Only broadcasts, so that roots get as far ahead as mailboxes allow. Each root in turn has several.
+TEST_P(ManyRanks, MailboxesAreNotReusedTooEarly) {
   On on(node());
   run(ranks(), [&](Context& c) {
     coll_comm* comm = comm_on(c, node());
@@ -133,7 +133,7 @@ TEST_P(ManyRanks, CellsAreNotReusedTooEarly) {
   });
 }
 
-// The same of blocks, with roots that change and with one collective in a row.
+// The same with blocks, with changing roots and with one collective repeated.
 TEST_P(ManyRanks, NotesAreNotReusedTooEarly) {
   On on(node());
   Environment path("COLL_GATHER", "latency");
@@ -145,7 +145,7 @@ TEST_P(ManyRanks, NotesAreNotReusedTooEarly) {
     for (const OfBlocks& of : of_blocks)
       for (int i = 0; i < 100 / slowness && !c.failed(); i++) {
         if (c.rank % 7 == 3 && late() % 30 == 0) usleep(200);
-        // In notes, and in slots.
+        // In notes, then in slots.
         const size_t n = i % 10 == 0 ? 40 : i % 10 == 1 ? 20 : 2;
         blocks(c, comm, of.what, i / 20 * 5 % c.ranks, n, ++round);
       }
@@ -153,8 +153,8 @@ TEST_P(ManyRanks, NotesAreNotReusedTooEarly) {
   });
 }
 
-// Blocks of every length up to beyond the limit of the path, in place, too, beside the plan twins.
-TEST_P(ManyRanks, GiveTheBlocksThatTheirPlanTwinsGive) {
+// Blocks of every length up to beyond the limit of the path, also in place, compared with the plan twins.
+TEST_P(ManyRanks, GiveTheBlocksOfTheirPlanTwins) {
   On on(node());
   run(ranks(), [&](Context& c) {
     for (const OfBlocks& of : of_blocks) {
@@ -178,8 +178,8 @@ TEST_P(ManyRanks, GiveTheBlocksThatTheirPlanTwinsGive) {
   });
 }
 
-// A rank whose block is longer is noticed by every rank that waits for it, and all can go on.
-TEST_P(ManyRanks, ALongerBlockIsReportedWhereItIsFound) {
+// Every rank that waits for a rank with a longer block notices it, and all can continue.
+TEST_P(ManyRanks, ALongerBlockIsReportedByTheWaitingRanks) {
   On on(node());
   run(ranks(), [&](Context& c) {
     coll_comm* comm = comm_on(c, node());
@@ -197,8 +197,8 @@ TEST_P(ManyRanks, ALongerBlockIsReportedWhereItIsFound) {
   });
 }
 
-// Every root and every length up to beyond the limit of the path, beside the plan twins.
-TEST_P(ManyRanks, GiveWhatTheirPlanTwinsGive) {
+// Every root and every length up to beyond the limit of the path, compared with the plan twins.
+TEST_P(ManyRanks, GiveTheResultsOfTheirPlanTwins) {
   On on(node());
   Begun* begun = make_begun();
   run(ranks(), [&](Context& c) {
@@ -221,8 +221,8 @@ TEST_P(ManyRanks, GiveWhatTheirPlanTwinsGive) {
   munmap(begun, sizeof(Begun));
 }
 
-// Ranks that expect less or more than the root sends are told, pass on all of it, and can go on.
-TEST_P(ManyRanks, ADifferentLengthIsReportedWhereItIsFound) {
+// Ranks that expect less or more than the root sends report that, forward all of it, and can continue.
+TEST_P(ManyRanks, ADifferentLengthIsReportedByTheReceivers) {
   On on(node());
   Environment path("COLL_BCAST", "latency");
   run(ranks(), [&](Context& c) {
@@ -247,7 +247,7 @@ TEST_P(ManyRanks, ADifferentLengthIsReportedWhereItIsFound) {
 #ifdef RANKS_ARE_PROCESSES
 class DeathOfMany : public ManyRanks {};
 
-// In a barrier, a broadcast or a gathering of blocks, of a rank that leads several groups, one, or none.
+// The rank dies in a barrier, a broadcast or a gathering of blocks; it leads several groups, one, or none.
 TEST_P(DeathOfMany, IsNoticedByEverySurvivor) {
   On on(node());
   enum { barriers, broadcasts, allgathers };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The latency paths of more than 16 ranks for reductions: results are those of the definition and of the plan twins, for
-// every length, in any order of calls, and the death of a rank and different lengths are noticed.
+// The latency paths of more than 16 ranks for reductions: results are those of the definition and of the plan twins,
+// for every length and in any order of calls; the death of a rank and different lengths are noticed.
 #include "exec/latency_reductions.h"
 
 #include <bit>
@@ -18,7 +18,7 @@ constexpr Node reducing_nodes[] = {{"oversubscribed", "package:2 numa:4 core:16"
                                    {"flat", "package:1 core:128", false},
                                    {"groups", "package:2 numa:4 core:16", false}};
 
-// The collectives, and algorithms with plans that take the same steps where each rank is a group of its own.
+// The collectives, and algorithms whose plans make the same steps if each rank is a group of its own.
 struct Reduction {
   Collective what;
   const char *variable, *flat;
@@ -29,7 +29,7 @@ const Reduction reductions[] = {{Collective::reduce, "COLL_REDUCE", "flat"},
                                 {Collective::scan, "COLL_SCAN", "all_read"},
                                 {Collective::exscan, "COLL_EXSCAN", "all_read"}};
 
-// What the elements are and how they combine: `value` of any number, `combine` as Plan::balanced does.
+// The elements and how they combine: `value` of any number, `combine` in the order of Plan::balanced.
 struct Sums {
   using Element = uint32_t;
   static constexpr coll_datatype type = COLL_UINT32;
@@ -71,7 +71,7 @@ typename Kind::Element fold(int first, int last, size_t i, uint32_t round) {
   return Kind::combine(fold<Kind>(first, first + left, i, round), fold<Kind>(first + left, last, i, round));
 }
 
-// A call with n elements, or n a block. Returns what this rank got: nothing where it gets nothing.
+// Performs a call with n elements, or n per block. Returns this rank's result; empty if it has none.
 template <typename Kind>
 std::vector<typename Kind::Element> call(Context& c, coll_comm* comm, Collective what, coll_op op, int root, size_t n,
                                          uint32_t round, bool in_place) {
@@ -99,7 +99,7 @@ std::vector<typename Kind::Element> call(Context& c, coll_comm* comm, Collective
   return recv;
 }
 
-// The same against the definition.
+// The same result by the definition.
 template <typename Kind>
 void check(Context& c, coll_comm* comm, Collective what, coll_op op, int root, size_t n, uint32_t round,
            bool in_place) {
@@ -114,7 +114,7 @@ void check(Context& c, coll_comm* comm, Collective what, coll_op op, int root, s
   }
 }
 
-// Lengths in elements of 4 bytes that notes hold, that slots hold, and beyond the limit of the path. Blocks are shorter.
+// Lengths in elements of 4 bytes that fit into notes, into slots, and beyond the limit of the path. Blocks are shorter.
 std::vector<size_t> lengths(Collective what, int ranks) {
   std::vector<size_t> all;
   const size_t most = what == Collective::reduce_scatter ? 5000 / size_t(ranks) : 300;
@@ -126,7 +126,7 @@ std::vector<int> roots(Collective what, int ranks) {
   if (what != Collective::reduce) return {0};
   return {0, ranks / 2, ranks - 1};
 }
-// Some of every group.
+// Some roots of every group.
 int next_root(const Context& c, int root) { return root + (thins() || c.ranks > 33 ? 11 : 3); }
 
 using ManyRanksReduce = ManyRanks;
@@ -154,7 +154,7 @@ TEST_P(ManyRanksReduce, AsTheDefinitionSays) {
   });
 }
 
-// Sums of floating point numbers depend on the order.
+// Sums of floating-point numbers depend on the order.
 TEST_P(ManyRanksReduce, InTheBalancedOrderBitForBit) {
   On on(node());
   run(ranks(), [&](Context& c) {
@@ -168,8 +168,8 @@ TEST_P(ManyRanksReduce, InTheBalancedOrderBitForBit) {
   });
 }
 
-// Bits, too. 16-bit floats are rounded once, by a plan that reduces all operands in one step.
-TEST_P(ManyRanksReduce, GiveWhatTheirPlanTwinsGive) {
+// Compares bits, too. 16-bit floats are rounded once, by a plan that reduces all operands in one step.
+TEST_P(ManyRanksReduce, GiveTheResultsOfTheirPlanTwins) {
   On on(node());
   run(ranks(), [&](Context& c) {
     uint32_t round = 0;
@@ -200,7 +200,8 @@ TEST_P(ManyRanksReduce, GiveWhatTheirPlanTwinsGive) {
   });
 }
 
-// Reductions and roots in any order, on one communicator; each rank is late now and then, and ranks run ahead of it.
+// Reductions and roots in any order on one communicator; each rank is late from time to time, and others run ahead of
+// it.
 TEST_P(ManyRanksReduce, FollowEachOther) {
   On on(node());
   run(ranks(), [&](Context& c) {
@@ -210,7 +211,7 @@ TEST_P(ManyRanksReduce, FollowEachOther) {
     // In notes, in slots, and in plans.
     constexpr size_t counts[] = {1, 1, 2, 5, 28, 29, 64, 257};
     for (uint32_t round = 1; round <= uint32_t(200 / slowness) && !c.failed(); round++) {
-      // One in a row for a while, as roots and first ranks get farthest ahead then.
+      // Repeats one of them for a while: roots and first ranks then get farthest ahead.
       const Reduction& of = reductions[(round / 40 + (random() % 3 == 0 ? random() % 5 : 0)) % 5];
       const int root = int(round / 20 * 5 + (random() % 4 == 0)) % c.ranks;
       const size_t n = counts[random() % std::size(counts)], less = of.what == Collective::reduce_scatter ? 16 : 1;
@@ -222,8 +223,8 @@ TEST_P(ManyRanksReduce, FollowEachOther) {
   });
 }
 
-// One rank has more, then one in each group of several: every rank is told, and all can go on.
-TEST_P(ManyRanksReduce, ADifferentLengthIsReportedWhereItIsFound) {
+// One rank has more elements, then one in each of several groups: every rank reports it, and all can continue.
+TEST_P(ManyRanksReduce, ADifferentLengthIsReportedByAllRanks) {
   On on(node());
   run(ranks(), [&](Context& c) {
     coll_comm* comm = comm_on(c, node());
@@ -253,7 +254,7 @@ TEST_P(ManyRanksReduce, ADifferentLengthIsReportedWhereItIsFound) {
 #ifdef RANKS_ARE_PROCESSES
 class DeathInReductions : public ManyRanks {};
 
-// Of a rank that reduces a group, of one that only shows its input, and of the last one.
+// The rank that dies reduces a group, only publishes its input, or is the last one.
 TEST_P(DeathInReductions, IsNoticedByEverySurvivor) {
   On on(node());
   for (const Collective what :

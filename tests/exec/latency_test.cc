@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The hand-written latency paths give what their plan twins give: barrier flat, bcast shm_pipelined, reduce flat,
-// allreduce all_read and so on. Sizes from nothing to beyond the largest payload; both run in turn, so they also follow
-// each other. In ordinary memory, and in coll_mem_alloc()'s, which mailboxes only point to.
+// The hand-written latency paths give the results of their plan twins: barrier flat, bcast shm_pipelined, reduce flat,
+// allreduce all_read and so on, for sizes from 0 to beyond the largest payload. Both run alternately, so they also
+// follow each other. Buffers are ordinary memory, or that of coll_mem_alloc(), for which mailboxes hold only a pointer.
 #include "exec/latency.h"
 
 #include "../seed.h"
@@ -11,14 +11,14 @@ using namespace ranks;
 
 namespace {
 
-// Compiled once for ranks that are threads and once for processes.
+// This file is compiled once for ranks that are threads and once for processes.
 #ifdef RANKS_ARE_PROCESSES
 void run(int ranks, const Function& function) { run_processes(ranks, function); }
 #else
 void run(int ranks, const Function& function) { run_threads(ranks, function); }
 #endif
 
-// Of an arena when the variable says so.
+// Memory of an arena if the variable is set.
 template <typename T>
 struct Shared {
   using value_type = T;
@@ -42,8 +42,8 @@ size_t next_size(size_t bytes) {
   return bytes < 1000 ? bytes + 52 * slowness : bytes * 7 / 4 / 4 * 4;
 }
 
-// The same operations on a communicator that takes the latency paths and on one whose algorithms are forced, which
-// never takes them. Floats, whose sums show the order of operands.
+// Performs the same operations on a communicator with latency paths and on one with forced algorithms, which disables
+// them. Sums of floats show the order of operands.
 void compare(Context& c) {
   static constexpr std::pair<const char*, const char*> twins[] = {{"COLL_BCAST", "shm_pipelined"},
                                                                   {"COLL_REDUCE", "flat"},
@@ -64,7 +64,7 @@ void compare(Context& c) {
   coll_op op;
   RANK_CHECK(c, coll_op_create(compose, 0, nullptr, &op) == COLL_OK);
 
-  const std::vector<size_t> whole = {2048, 4096, 8192, 16384, 32768, 32772};  // also limits of the path
+  const std::vector<size_t> whole = {2048, 4096, 8192, 16384, 32768, 32772};  // these are limits of the path, too
   std::vector<size_t> sizes;
   for (size_t bytes = 0; bytes <= 40000; bytes = next_size(bytes)) sizes.push_back(bytes);
   sizes.insert(sizes.end(), whole.begin(), whole.end());
@@ -137,18 +137,18 @@ void compare(Context& c) {
 }
 
 class LatencyPaths : public testing::TestWithParam<int> {};
-TEST_P(LatencyPaths, GiveWhatTheirPlanTwinsGive) {
+TEST_P(LatencyPaths, GiveTheResultsOfTheirPlanTwins) {
   Environment transport("COLL_TRANSPORT", "shm");
   run(GetParam(), compare);
 }
-TEST_P(LatencyPaths, ShowMemoryThatAllMapWhereItLies) {
+TEST_P(LatencyPaths, PublishMappedMemoryByItsAddress) {
   Environment transport("COLL_TRANSPORT", "mapped"), direct("COLL_DIRECT_MIN", "40");
   run(GetParam(), compare);
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, LatencyPaths, testing::Values(2, 3, 5));
 
-// Ranks far ahead and far behind share the mailboxes without overwriting what is still read: the roots run on. As many
-// ranks as a small machine has cores keep their longer payloads elsewhere, and go round there several times.
+// Ranks far ahead and far behind share the mailboxes without overwriting data that is still read: roots do not wait. As
+// many ranks as a small machine has cores keep longer payloads out of line and reuse that memory several times.
 void run_ahead(Context& c, size_t most) {
   coll_comm* comm = c.comm();
   std::mt19937_64 random(coll::test::seed() + uint64_t(c.rank));
@@ -163,7 +163,7 @@ void run_ahead(Context& c, size_t most) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
-TEST(LatencyPaths, CellsAreNotReusedTooEarly) {
+TEST(LatencyPaths, MailboxesAreNotReusedTooEarly) {
   run(3, [](Context& c) { run_ahead(c, 250); });
 }
 

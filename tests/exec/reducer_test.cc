@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A Reducer of any number of sources against the recursive definition of the tree.
+// Compares a Reducer of any number of sources with the recursive definition of the tree.
 #include "exec/reducer.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using namespace coll::test;
 
 constexpr int many_sources[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13,  14,
                                 15, 16, 17, 18, 19, 20, 31, 32, 33, 63, 64, 65, 100, 256};
-constexpr int apart = -1;  // a destination that is none of the sources
+constexpr int apart = -1;  // the destination is not a source
 
 struct Case {
   int sources;
@@ -38,8 +38,8 @@ struct Case {
   }
 };
 
-// Folds random elements and compares all of them with right(sources, element), the sources unless they are destinations
-// with what they were.
+// Folds random elements and compares all of them with right(sources, element). Sources that are not destinations must
+// not change.
 template <typename T, class Right, class Equal>
 void check_case(const Reducer& reducer, const Case& c, Right right, Equal equal,
                 const std::function<T()>& random_value) {
@@ -65,7 +65,7 @@ void check_case(const Reducer& reducer, const Case& c, Right right, Equal equal,
       ASSERT_TRUE(equal(source[s][i], before[s][i])) << c.text() << ": wrote to source " << s;
 }
 
-// Every number of sources, every place of the result, and vectors of several blocks that end in part of one.
+// Every number of sources, every position of the result, and vectors of several blocks that end inside a block.
 template <class Check>
 void for_all_cases(size_t element_bytes, Random& random, Check check) {
   for (int n : many_sources) {
@@ -120,12 +120,12 @@ TEST_P(ReducerOn, FoldsTheTreeForAllOperationsAndTypes) {
         for_all_cases(mem::datatype_size(type), random, [&](const Case& c) { check(op, type, c); });
 }
 
-TEST_P(ReducerOn, FoldsTheTreeForAsManySourcesAsThereCanBe) {
+TEST_P(ReducerOn, FoldsTheTreeForTheMostSources) {
   for (coll_datatype type : {COLL_FLOAT, COLL_BFLOAT16, COLL_DOUBLE})
     for (int sources : {511, 513, 4096, 4099, 32767, 65535}) check(COLL_SUM, type, {sources, 3, sources / 2});
 }
 
-// Fifteen small operands are too small for the large one each, and in groups of eight.
+// Each of fifteen small operands is too small to change the large one, also in groups of eight.
 TEST_P(ReducerOn, HalvesRoundOnce) {
   const Half large = 4096, small = 0.25f;
   std::vector<const void*> src(16, &small);
@@ -134,7 +134,7 @@ TEST_P(ReducerOn, HalvesRoundOnce) {
 
   built_in(COLL_SUM, COLL_FLOAT16)(&sum, nullptr, src.data(), 16, 1);
 
-  EXPECT_EQ(static_cast<float>(sum), 4100.0f);  // the nearest to 4099.75; groups of eight round to 4096
+  EXPECT_EQ(static_cast<float>(sum), 4100.0f);  // the nearest value to 4099.75; groups of eight round to 4096
 }
 
 std::vector<std::string> compiled_targets() {
@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(Target, ReducerOn, testing::ValuesIn(compiled_targets()
 
 // ---- user-defined functions --------------------------------------------------------------------------------------------
 
-// Neither commutative nor associative: a result tells the tree and the order of its operands.
+// Neither commutative nor associative: the result shows the tree and the order of its operands.
 struct Word {
   uint64_t bits;
   friend bool operator==(Word a, Word b) = default;
@@ -156,7 +156,7 @@ struct Word {
   static Word apply(Word a, Word b) { return {a.bits * 6364136223846793005u + std::rotl(b.bits, 17) + 1}; }
 };
 
-// A product of 2x2 matrices: not commutative, and in floating point every grouping rounds differently.
+// A product of 2x2 matrices is not commutative, and in floating point every grouping rounds differently.
 struct Matrix {
   std::array<double, 4> m;
   friend bool operator==(const Matrix& a, const Matrix& b) = default;
@@ -199,7 +199,7 @@ T definition(const T* const* src, int first, int n, size_t i) {
 template <typename T>
 class ReducerOfUsersType : public testing::Test {
  protected:
-  // Also that the function gets what coll_op_create() and the collective were given, and operands that do not overlap.
+  // Also checks the arguments of the function, and that operands do not overlap.
   static void function(const void* in, void* inout, size_t count, coll_datatype type, void* context) {
     EXPECT_EQ(type, COLL_TYPE_BYTES(sizeof(T)));
     const T* a = static_cast<const T*>(in);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the Makefile's targets say and call, by make -n: nothing is built or run."""
+"""The output and the commands of the Makefile's targets, by make -n: nothing is built or run."""
 import os
 import pathlib
 import re
@@ -12,18 +12,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def dry_run(*arguments):
     done = subprocess.run(["make", "-C", ROOT, "--no-print-directory", "-n", *arguments],
                           capture_output=True, text=True, check=True,
-                          # Without what a make around this test passes on.
+                          # Without variables of a make that runs this test.
                           env={name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ})
     return done.stdout.splitlines()
 
 
 class Makefile(unittest.TestCase):
     def builds(self, target):
-        """Build directory and CMake target of each call of build.sh."""
+        """Returns build directory and CMake target of each call of build.sh."""
         calls = [re.search(r"scripts/build\.sh (\S+) \d+(?: -t (\S+))?", line) for line in dry_run(target)]
         return [(call[1], call[2] or "all") for call in calls if call]
 
-    def test_long_targets_first_say_what_they_do_and_how_long_it_takes(self):
+    def test_long_targets_first_print_what_they_do_and_how_long_it_takes(self):
         for target in ("build", "demo", "check", "test", "test-long", "install", "bench"):
             with self.subTest(target=target):
                 self.assertRegex(dry_run(target)[0], rf"^make {target}: \w.* \d+\s+minutes\b")

@@ -9,7 +9,7 @@ PROGRESS = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "progress.s
 
 
 def lines_of(script, interval="1"):
-    """What progress.sh prints and logs of a shell script's output."""
+    """Returns what progress.sh prints and logs for the output of a shell script."""
     with tempfile.NamedTemporaryFile("r") as log:
         done = subprocess.run(["bash", "-c", f"({script}) | '{PROGRESS}' '{log.name}' {interval}"],
                               capture_output=True, text=True, check=True)

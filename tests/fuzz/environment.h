@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An environment as an input: a line "NAME=value" for each variable.
+// An environment as fuzzer input: a line "NAME=value" for each variable.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What launchers tell a process by its environment.
+// The environment variables by which launchers describe a process.
 #include <cstdint>
 #include <cstdlib>
 
@@ -56,8 +56,8 @@ const char* const variables[] = {"COLL_LAUNCH",
                                  "TORCHELASTIC_RUN_ID",
                                  "WORLD_SIZE"};
 
-// An environment that says several ranks is never taken for a communicator of one, and a place that has no problem is one
-// where ranks can meet. collctl's own variable is checked where its memory is mapped.
+// An environment of several ranks must never give a communicator of one rank, and a place without a problem must allow
+// ranks to meet. collctl's own variable is checked where its memory is mapped.
 void find_place() {
   const Launcher* by = nullptr;
   const JobRank place = find(&by);
@@ -68,7 +68,7 @@ void find_place() {
   if (place.ranks > 1 && place.job.empty() && place.path.empty()) abort();
 }
 
-// The environments of ancestors, which may hold anything: the input up to each line that is empty.
+// The environments of ancestors, which may hold anything: the input up to each empty line.
 void find_innermost(std::string_view input) {
   std::vector<std::string> environments;
   while (!input.empty() && environments.size() < 64) {

@@ -14,7 +14,7 @@ namespace {
 
 using namespace coll::tools;
 
-// A file in memory, with a name that can be opened as long as it lives.
+// A file in memory, with a name that can be opened during its lifetime.
 class File {
  public:
   explicit File(std::string_view content) : descriptor_(memfd_create("input", MFD_CLOEXEC)) {
@@ -29,7 +29,7 @@ class File {
   const int descriptor_;
 };
 
-// The input as the first rank's part, beside a right one of a second rank.
+// Uses the input as the part of the first rank, with a correct one of a second rank.
 void join_parts(std::string_view text) {
   const std::string file = "/dev/shm/libcoll-fuzz-" + std::to_string(getpid());
   for (const auto& [part, content] : {std::pair{file + ".0", text}, {file + ".1", "[{\"ts\": 1.5}]"}}) {
@@ -38,7 +38,7 @@ void join_parts(std::string_view text) {
   }
   try {
     join_traces(file, 2, 4096);
-    // What was joined can be read, at least as far as it has steps.
+    // Joined traces must be readable if they have steps.
     (void)report::timeline_section(file, size_t(64) << 10);
   } catch (const Failure&) {}
   unlink(file.c_str());
@@ -49,7 +49,7 @@ void read(char kind, std::string_view text) {
   const File file(text);
   report::Recorded recorded;
   switch (kind) {
-    // Of a file that was accepted the section is JSON, whatever its texts and numbers.
+    // The section of an accepted file must be JSON for any texts and numbers.
     case 's': (void)report::job_section({file.name()}).dump(); break;
     case 't': (void)report::timeline_section(file.name(), size_t(64) << 10).dump(); break;
     case 'b':
@@ -67,6 +67,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   if (bytes == 0) return 0;
   try {
     read(char(data[0]), {reinterpret_cast<const char*>(data) + 1, bytes - 1});
-  } catch (const Failure&) {}  // any other exception is a find: its text would not name the file
+  } catch (const Failure&) {}  // any other exception is a fault: its text would not name the file
   return 0;
 }

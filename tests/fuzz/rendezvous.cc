@@ -26,13 +26,13 @@ JobRank place_of(int rank) {
   return place;
 }
 
-// All of it, and then the end of the connection.
+// Sends everything, then closes the connection.
 void send_and_shut(int socket, const uint8_t* data, size_t bytes) {
   (void)!send(socket, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
   shutdown(socket, SHUT_WR);
 }
 
-// Rank 0 meets rank 1, and puts up with a stranger who comes before.
+// Rank 0 meets rank 1 although an unrelated connection comes first.
 void host_meets_stranger(const uint8_t* data, size_t bytes) {
   const MeetingOptions options{std::chrono::seconds(1), ""};
   std::string problem;
@@ -52,14 +52,14 @@ void host_meets_stranger(const uint8_t* data, size_t bytes) {
   const auto gathering = Gathering::meet(place_of(1), options, problem);
   const bool met = gathering != nullptr && gathering->allgather(&mine, all, sizeof mine, problem);
   host.join();
-  // Only a stranger who says to be rank 1 can keep it away.
+  // Only a connection that claims to be rank 1 can block it.
   Frame hello{};
   if (bytes >= sizeof hello) std::copy_n(data, sizeof hello, reinterpret_cast<uint8_t*>(&hello));
   const bool is_rank_1 = check_hello(hello, 2).empty();
   if (!is_rank_1 && (!met || all[0] != 7 || all[1] != 8)) abort();
 }
 
-// A rank hears what is no rank 0.
+// A rank connects to something that is not rank 0.
 void guest_meets_stranger(const uint8_t* data, size_t bytes) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
@@ -69,7 +69,7 @@ void guest_meets_stranger(const uint8_t* data, size_t bytes) {
   greet(first, place_of(1), {std::chrono::seconds(1), ""}, problem);
 }
 
-// A rank that was welcomed gets the input instead of what the others have sent.
+// A welcomed rank gets the input instead of the data of the others.
 void guest_gathers(const uint8_t* data, size_t bytes) {
   const SocketAddress address = SocketAddress::abstract(socket_name(place_of(0).job));
   OwnSocket listening(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -92,7 +92,7 @@ void guest_gathers(const uint8_t* data, size_t bytes) {
   guest.join();
 }
 
-// Rank 0 gets the input from a rank that has said rightly who it is.
+// Rank 0 gets the input from a rank that has identified itself correctly.
 void host_gathers(const uint8_t* data, size_t bytes) {
   std::thread host([] {
     std::string why;

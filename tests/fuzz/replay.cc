@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay CORPUS...: every input once. A corpus is a folder of files, or a text file of lines "NAME HEX", for inputs that
-// are no text.
+// replay CORPUS...: runs every input once. A corpus is a folder of files, or a text file of lines "NAME HEX" for binary
+// inputs.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 int inputs = 0;
 
 void replay(const std::string& name, const std::string& input) {
-  printf("%s\n", name.c_str());  // the last line names what crashed
+  printf("%s\n", name.c_str());  // the last line of output names the input that crashed
   fflush(stdout);
   LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
   inputs++;

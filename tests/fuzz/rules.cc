@@ -14,7 +14,7 @@ using coll::plan::Collective;
 
 constexpr int situations = 3;
 
-// A short call of two ranks, a long one of many, and one of which no rank knows all lengths.
+// A short call of two ranks, a long call of many, and a call with lengths that differ between ranks.
 Situation situation(Collective collective, int which) {
   Situation made{
       .collective = collective, .bytes = 8, .ranks = 2, .core_cache_bytes = 1 << 20, .cache_bytes = 32 << 20};
@@ -29,7 +29,7 @@ void expect_valid(const Choice& choice) {
   if (!std::has_single_bit(made.depth) || made.depth > 1024 || made.k > 1024 || made.j > 4096) abort();
 }
 
-// In every situation a candidate that was accepted gives parameters that a plan can be made of.
+// In every situation an accepted candidate must give parameters that a plan can be made with.
 void expect_valid(const std::vector<Range>& ranges, Collective collective, const Names& names) {
   for (int which = 0; which < situations; which++) {
     const Situation now = situation(collective, which);
@@ -54,7 +54,7 @@ void read_book(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   if (bytes < 2) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 2, bytes - 2);
-  // A letter from 'a' on for the collective.
+  // The letter 'a' + n selects the collective n.
   const auto collective = Collective((data[1] - unsigned('a')) % unsigned(coll::plan::collectives));
   std::vector<Range> ranges;
   Choice choice;

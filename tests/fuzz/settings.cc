@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Values of libcoll's variables, as a communicator reads them when it is created.
+// Values of libcoll's variables, as a communicator reads them at its creation.
 #include "comm/settings.h"
 
 #include <cstdint>
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     std::vector<const char*> all;
     for (const coll::config::Variable& variable : coll::config::variables())
       if (variable.name != std::string_view("COLL_CONFIG")) all.push_back(variable.name);
-    setenv("COLL_CONFIG", "none", 1);  // this user's file is no part of the input
+    setenv("COLL_CONFIG", "none", 1);  // the file of this user is not part of the input
     return all;
   }();
   coll::fuzz::set_environment({reinterpret_cast<const char*>(data), bytes}, names);
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   if (settings.throttle > 1024 || (settings.chunk_bytes != 0 && settings.chunk_bytes < 64)) abort();
   if (read_options(options).empty() && options.limit < std::chrono::seconds(1)) abort();
   if (status != COLL_OK || !coll::topo::Sensitivity::parse(settings.sensitivity, sensitivity).ok()) return 0;
-  // What was accepted can be written and read again.
+  // An accepted value can be written and read again.
   coll::topo::Sensitivity again;
   if (!coll::topo::Sensitivity::parse(sensitivity.text(), again).ok() || again != sensitivity) abort();
   return 0;

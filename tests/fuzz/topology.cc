@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   std::string checked;
   switch (data[0]) {
     case 's':
-      // What load_synthetic() accepts can be handed over.
+      // Anything that load_synthetic() accepts can be described and read again.
       if (load_synthetic(text, machine).ok() && !parse(serialize(machine), machine).ok()) abort();
       break;
     case 'x': (void)check_xml(text, checked); break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives of blocks and scans: blocking, in the background, persistent; sizes that do not fit are told.
+// Collectives of blocks and scans: blocking, non-blocking, persistent; sizes that do not fit are reported.
 #include <array>
 
 #include "hpp/ranks_of.h"
@@ -8,7 +8,7 @@ namespace {
 
 using ranks::Context;
 
-// What rank `from` has for rank `to`.
+// Value of the block from rank `from` for rank `to`.
 int item(int from, int to, size_t i) { return from * 10000 + to * 100 + int(i); }
 
 TEST(Blocks, GoWhereTheyBelong) {
@@ -76,7 +76,7 @@ TEST(Blocks, AreReduced) {
     RANK_CHECK(context, uneven[0] == (me == 0 ? 3 : me == 1 ? 10002 : 100002));
     comm.scan(in, sums, coll::sum);
     RANK_CHECK(context, sums[1] == 10 * (me + 1) + me * (me + 1) / 2);
-    // Digits are appended: not commutative.
+    // The operation appends digits: it is not commutative.
     const coll::Op<int> append([](const int& a, const int& b) { return a * 10 + b; });
     std::vector<int> digit{me + 1}, number{0};
     comm.iexscan(digit, number, append).wait();
@@ -84,7 +84,7 @@ TEST(Blocks, AreReduced) {
   });
 }
 
-// Rank r sends one message to the rank above, two to itself, of different types.
+// Rank r sends one message to the next rank, and two to itself, of different types.
 TEST(Neighbors, ExchangeVectors) {
   ranks::run(3, [](Context& context, coll::Communicator& comm) {
     const int me = comm.rank(), above = (me + 1) % 3, below = (me + 2) % 3;
@@ -121,7 +121,7 @@ TEST(Neighbors, ExchangeVectors) {
   });
 }
 
-TEST(Blocks, ThatDoNotFitAreToldBeforeAnythingMoves) {
+TEST(Blocks, ThatDoNotFitAreRefusedBeforeDataMoves) {
   ranks::run(2, [](Context& context, coll::Communicator& comm) {
     std::vector<int> three(3), four(4), two(2);
     const std::array<size_t, 1> one_count{2};

@@ -17,7 +17,7 @@ TEST(Communicator, FromTheLauncherIsAloneWithoutOne) {
   });
 }
 
-TEST(Communicator, WhatTheBootstrapThrowsIsThrown) {
+TEST(Communicator, RethrowsExceptionsOfTheBootstrap) {
   ranks::run_processes(1, [](Context& context) {
     struct Broken {};
     try {
@@ -121,7 +121,7 @@ TEST(Communicator, WorksOnMemoryThatPeersMap) {
   });
 }
 
-TEST(Communicator, SplitsAndOutlivesWhatItCameFrom) {
+TEST(Communicator, SplitsAndOutlivesItsParent) {
   ranks::run(4, [](Context& context, coll::Communicator& comm) {
     std::optional<coll::Communicator> half = comm.split(comm.rank() % 2, -comm.rank());
     std::optional<coll::Communicator> none = comm.split(comm.rank() == 0 ? 0 : -1);
@@ -133,7 +133,7 @@ TEST(Communicator, SplitsAndOutlivesWhatItCameFrom) {
   });
 }
 
-TEST(Communicator, ErrorsCarryStatusAndRemedy) {
+TEST(Communicator, ErrorsHaveStatusAndHint) {
   ranks::run(2, [](Context& context, coll::Communicator& comm) {
     auto status_of = [&](auto&& call) {
       try {
@@ -174,7 +174,7 @@ TEST(Communicator, MovedFromRefusesCollectives) {
   ranks::run(2, [](Context& context, coll::Communicator& comm) {
     coll::Communicator other = std::move(comm);
     const coll::Communicator null(nullptr);
-    // NOLINTNEXTLINE(bugprone-use-after-move): that is what is tested
+    // NOLINTNEXTLINE(bugprone-use-after-move): the test is about that
     RANK_CHECK(context, comm.rank() == -1 && comm.size() == -1 && comm.describe().empty() && comm.handle() == nullptr);
     RANK_CHECK(context, null.rank() == -1 && null.handle() == nullptr);
     std::vector<int> values(2);
@@ -198,7 +198,7 @@ TEST(Communicator, AfterAPeerHasLeftEveryCallThrows) {
   });
 }
 
-TEST(Error, TellsStatusAndText) {
+TEST(Error, HasStatusAndText) {
   const coll::Error plain(COLL_ERR_TYPE, ""), full(COLL_ERR_TYPE, "why");
   EXPECT_STREQ(plain.what(), coll_strerror(COLL_ERR_TYPE));
   EXPECT_EQ(full.what(), std::string(coll_strerror(COLL_ERR_TYPE)) + ": why");

@@ -72,7 +72,7 @@ TEST(Operation, StateOfItsOwnLivesAsLongAsARequestNeedsIt) {
   });
 }
 
-// Which rank combines is the algorithm's affair, so every rank's callable throws and the ranks count who did.
+// The algorithm decides which rank combines, so every rank's callable throws, and the ranks count which one did.
 TEST(Operation, ExceptionsArriveOutsideOfC) {
   ranks::run(3, [](Context& context, coll::Communicator& comm) {
     struct Overflow {
@@ -96,7 +96,7 @@ TEST(Operation, ExceptionsArriveOutsideOfC) {
       } catch (const Overflow&) { caught++; }
       const int somewhere = comm.allreduce(caught, coll::sum);
       RANK_CHECK(context, somewhere >= 2);
-      // A request that is dropped takes its exception along, and the communicator still works.
+      // Dropping a request drops its exception, and the communicator still works.
       { coll::Request dropped = comm.iallreduce(send, recv, never); }
       RANK_CHECK(context, never.operation()->take() == nullptr);
       RANK_CHECK(context, comm.allreduce(1.0, coll::sum) == 3.0);
@@ -105,7 +105,7 @@ TEST(Operation, ExceptionsArriveOutsideOfC) {
   });
 }
 
-// A persistent request throws what its callable threw, and then runs again.
+// A persistent request throws the exception of its callable, and can run again.
 TEST(Operation, ThatThrewMayRunAgain) {
   ranks::run(2, [](Context& context, coll::Communicator& comm) {
     bool broken = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks with a coll::Communicator. What a rank throws is that rank's failure.
+// Runs ranks with a coll::Communicator. An exception of a rank is a failure of that rank.
 #pragma once
 
 #include "coll/coll.hpp"

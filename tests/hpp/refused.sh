@@ -8,7 +8,7 @@ source=$(dirname "$0")/refused.cc
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The message of an error goes up to the next one.
+# The message of an error ends at the next error.
 refuses() {
   ! "$@" -std=c++20 -fsyntax-only -I "$root/include" "$source" 2>"$work/log" || { echo "$1 accepts $source" >&2; exit 1; }
   awk -v compiler="$1" '

@@ -115,7 +115,7 @@ TEST(Request, KeepsItsCommunicator) {
   });
 }
 
-// One that coll.h made is none of the Communicator's business.
+// The Communicator does not manage a request that was created with coll.h.
 TEST(Request, OfTheHandleOutlivesTheCommunicator) {
   ranks::run(2, [](Context& context, coll::Communicator& comm) {
     coll_request* request = nullptr;
@@ -145,7 +145,7 @@ TEST(Request, OnlyPersistentOnesAreStarted) {
     coll::Request often = comm.allreduce_init(coll::in_place, values, coll::sum);
     often.wait();  // not started: complete
     coll::Request moved = std::move(often);
-    RANK_CHECK(context, often.test());  // NOLINT(bugprone-use-after-move): that is what is tested
+    RANK_CHECK(context, often.test());  // NOLINT(bugprone-use-after-move): the test is about that
     RANK_CHECK(context, status_of([&] { often.start(); }) == COLL_ERR_ARG);
     moved.start();
     moved.wait();
@@ -175,7 +175,7 @@ TEST(Request, ProgressAdvancesThoseOfAllCommunicators) {
   });
 }
 
-// From any thread; every rank gets the reason.
+// Any thread may abort; every rank gets the reason.
 TEST(Request, AbortEndsTheWait) {
   ranks::run(2, [](Context& context, coll::Communicator& comm) {
     if (comm.rank() == 1) {
@@ -192,7 +192,7 @@ TEST(Request, AbortEndsTheWait) {
   });
 }
 
-// The status of execution is thrown by the wait, after which the request is complete; dropping one throws nothing.
+// The wait throws the status of execution, and the request is complete afterwards; dropping a request throws nothing.
 TEST(Request, ThatFailedIsComplete) {
   ranks::run(2, [](Context& context, coll::Communicator& comm) {
     std::vector<int> values(1, 1);

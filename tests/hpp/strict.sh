@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# strict.sh SOURCE_ROOT COMPILER WARNING...: coll.hpp and what the tests here instantiate of it, by COMPILER, without a
-# warning. The compiler of the build does the same when it compiles the tests.
+# strict.sh SOURCE_ROOT COMPILER WARNING...: compiles coll.hpp and what the tests instantiate of it with COMPILER,
+# without a warning. The compiler of the build does the same when it compiles the tests.
 set -eu
 
 root=$1 compiler=$2
@@ -12,7 +12,7 @@ if ! command -v "$compiler" >/dev/null; then
   exit 77
 fi
 for source in "$here"/*_test.cc; do
-  # What is not under test is a system header: GoogleTest, the ranks.
+  # Other headers (GoogleTest, the ranks) count as system headers.
   "$compiler" -std=c++20 "$@" -Werror -fsyntax-only -I "$root/include" -isystem "$root/lib" -isystem "$root/tests" \
     "$source" || { echo "$source does not compile by $compiler" >&2; exit 1; }
 done

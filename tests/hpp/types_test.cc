@@ -77,7 +77,7 @@ TEST(Float16, RoundsAsTheLibraryDoes) {
     ASSERT_EQ(coll::float16(value).bits, coll::mem::to_float16(value).bits) << std::hex << bits;
     ASSERT_EQ(coll::bfloat16(value).bits, coll::mem::to_bfloat16(value).bits) << std::hex << bits;
   };
-  // Around every boundary of a float's exponent and of the bits that go, then at random.
+  // Tests values around every boundary of the exponent and of the dropped bits, then random ones.
   for (std::uint32_t exponent = 0; exponent < 512; exponent++)
     for (std::uint32_t edge : {0u, 0x400u, 0x1000u, 0x2000u, 0x3000u, 0x8000u, 0x18000u, 0x7fe000u, 0x7ff000u})
       for (std::uint32_t off : {0u, 1u, 0xffffffffu}) expect_same((exponent << 23 | edge) + off);
@@ -93,7 +93,7 @@ TEST(Memory, HoldsWhatIsWrittenAndMoves) {
   EXPECT_EQ(other.data(), where);
   EXPECT_EQ(other[999].c, 3);
   EXPECT_EQ(std::span(other).size(), 1000u);
-  EXPECT_EQ(memory.size(), 0u);  // NOLINT(bugprone-use-after-move): that is what is tested
+  EXPECT_EQ(memory.size(), 0u);  // NOLINT(bugprone-use-after-move): the test is about that
   other = coll::Memory<Triple>();
   EXPECT_EQ(other.data(), nullptr);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which vectors, elements and operations each call takes, found at compile time; and that what is taken works.
+// The vectors, elements and operations that each call accepts, checked at compile time; and that accepted ones work.
 #include <array>
 #include <deque>
 #include <functional>
@@ -60,7 +60,7 @@ static_assert(!CanAllreduce<Ints&, std::vector<unsigned>&> && !CanScatter<Ints&,
 static_assert(!coll::Vector<std::span<volatile int>> && !coll::MutableVector<std::span<volatile int>>);
 static_assert(!coll::Element<volatile int> && !coll::Combinable<volatile int>);
 
-// -- in place: where coll.h allows it and nowhere else
+// -- in place: accepted if and only if coll.h allows it
 static_assert(CanAllreduce<InPlace, Ints&> && CanScan<InPlace, Ints&> && CanReduceScatter<InPlace, Ints&>);
 static_assert(!CanAllreduce<Ints&, InPlace> && !CanScan<Ints&, InPlace> && !CanReduceScatter<Ints&, InPlace>);
 static_assert(CanGather<InPlace, Ints&> && CanGatherv<InPlace, Ints&> && CanAllgather<InPlace, Ints&>);
@@ -71,7 +71,7 @@ static_assert(CanScatter<Ints&, InPlace> && CanScatterv<Ints&, InPlace>);
 static_assert(!CanScatter<InPlace, Ints&> && !CanScatterv<InPlace, Ints&> && !CanScatter<InPlace, InPlace>);
 static_assert(!CanAllreduce<InPlace, InPlace> && !CanAllgatherLater<Ints&, InPlace>);
 
-// -- vectors that are gone before the collective is over
+// -- vectors that would be destroyed before the collective ends
 static_assert(CanReduceLater<Ints&, Ints&> && CanReduceLater<std::span<const int>, std::span<int>>);
 static_assert(CanReduceLater<InPlace, Ints&> && CanAllreduceOften<InPlace, Ints&>);
 static_assert(!CanReduceLater<Ints, Ints&> && !CanReduceLater<Ints&, Ints>, "a temporary is lost");
@@ -95,7 +95,7 @@ static_assert(coll::datatype_of<_Float16> == COLL_FLOAT16 && coll::Combinable<_F
 static_assert(CanAllreduce<std::vector<_Float16>&, std::span<_Float16>>);
 #endif
 
-// A generic lambda takes elements: trying it with spans would be an error inside of it.
+// A generic lambda combines elements: instantiating it with spans would be an error inside of it.
 TEST(Vectors, GenericLambdasCombineElements) {
   ranks::run(2, [](Context& context, coll::Communicator& comm) {
     const coll::Op<int> append([](auto lower, auto upper) { return 10 * lower + upper; });

@@ -3,7 +3,7 @@
 """Compares the functions of coll.h, with all their types, with the record of the last release, by libabigail's abidiff.
 
 The record and what is compared are libraries of empty functions, made from the header and libcoll.map: libcoll.so itself
-would bring its inner types along, by the million lines. symbols.py shows that libcoll.so exports the same functions with
+would add its internal types: millions of lines. symbols.py shows that libcoll.so exports the same functions with
 the same versions, and the C++ compiler that it defines them as the header declares them.
 Functions and enumerators may be added; anything else fails. Exit status 77: abidiff is missing, or another processor
 than the record's, which is of x86-64."""
@@ -33,7 +33,7 @@ def checked(*command):
 
 
 def definitions(compiler, header):
-    """The header after the preprocessor, every function with an empty body."""
+    """Returns the preprocessed header with an empty body for every function."""
     text = checked(compiler, "-std=c11", "-E", "-P", "-I", header.parents[1], header)
     prototype = re.compile(r"\b(coll_\w+\s*\((?:[^;{}])*\))\s*;")
     # Types of functions (typedef int (*name)(...);) have no coll_name before the parenthesis.
@@ -46,7 +46,7 @@ def definitions(compiler, header):
 def library(compiler, header, versions, folder):
     source = folder / "coll.c"
     source.write_text(definitions(compiler, header))
-    # The linker takes names that are in the version script only, such as those of shim.h, for granted.
+    # The linker ignores names that only the version script has, such as those of shim.h.
     checked(compiler, "-std=c11", "-g", "-fPIC", "-shared", "-Wl,-soname,libcoll.so.0", f"-Wl,--version-script={versions}",
             source, "-o", folder / "libcoll.so.0")
     return folder / "libcoll.so.0"

@@ -20,7 +20,7 @@ def replaced(text, old, new):
 
 
 class AbiTest(unittest.TestCase):
-    """Compares with a record of the header as it is, whatever was added since the last release."""
+    """Compares with a record of the current header, so that additions since the last release do not matter."""
 
     @classmethod
     def setUpClass(cls):

@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { printf 'install: %s\n' "$*" >&2; exit 1; }
 
-# Install as `make install` does, then move the tree: nothing in it may remember where it was.
+# Install as `make install` does, then move the tree: it must not depend on its path.
 DESTDIR=$work/stage cmake --install "$build" --strip --prefix /opt/coll >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "cmake --install failed"; }
 [ "$(ls "$work/stage")" = opt ] || fail "files outside the prefix: $(cd "$work/stage" && find . -type f -not -path './opt/*')"
 mv "$work/stage/opt/coll" "$work/prefix"
@@ -21,7 +21,7 @@ libdir=$(dirname "$(find "$prefix" -name libcoll.so)")
 [ -e "$libdir/libcoll.so.0" ] || fail "libcoll.so.0 is not next to libcoll.so"
 ! find "$prefix" \( -name '*.a' -o -name 'libg*' -o -path '*gtest*' \) | grep . || fail "internal libraries are installed"
 
-# at_most BYTES FILE: the size of an installed and stripped file.
+# at_most BYTES FILE: checks the size of an installed and stripped file.
 at_most() {
   local size
   size=$(stat -L -c %s "$2")
@@ -31,7 +31,7 @@ at_most() {
 at_most 4000000 "$libdir/libcoll.so"
 [ "${COLL_TOOLS:-0}" != 1 ] || at_most 8000000 "$prefix/bin/collctl"
 
-# A C11 program by pkg-config.
+# Build a C11 program with pkg-config.
 pc=$(dirname "$(find "$prefix" -name libcoll.pc)")
 export PKG_CONFIG_PATH=$pc
 [ "$(pkg-config --modversion libcoll)" = "$version" ] || fail "libcoll.pc says version $(pkg-config --modversion libcoll), not $version"
@@ -39,13 +39,13 @@ export PKG_CONFIG_PATH=$pc
   -o "$work/single_rank_c" $(pkg-config --libs libcoll)
 LD_LIBRARY_PATH=$libdir "$work/single_rank_c"
 
-# A C++20 program by find_package.
+# Build a C++20 program with find_package.
 cmake -S "$here/program" -B "$work/program" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_C_COMPILER="$CC" \
   -DCMAKE_PREFIX_PATH="$prefix" -DEXPECTED_VERSION="$version" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "find_package(libcoll) failed"; }
 cmake --build "$work/program" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the C++ program did not build"; }
 "$work/program/single_rank"
 
-# Installed programs and shims find their libcoll.so by themselves.
+# Installed programs and shims find their libcoll.so without LD_LIBRARY_PATH.
 for binary in "$prefix"/bin/* "$libdir"/libcoll*.so "$libdir"/libcoll/*.so; do
   [ -e "$binary" ] || continue
   head -c 4 "$binary" | grep -q ELF || continue
@@ -56,7 +56,7 @@ if [ "${COLL_TOOLS:-0}" = 1 ]; then
   "$prefix/bin/collctl" --version | grep -F "$version" || fail "collctl --version does not say $version"
 fi
 
-# Completions are shell code that offers subcommands and options.
+# Completion scripts offer subcommands and options.
 if [ "${COLL_TOOLS:-0}" = 1 ]; then
   completion=$prefix/share/bash-completion/completions/collctl
   offered() { bash -c '. "$1"; shift; compopt() { :; }; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _collctl; echo "${COMPREPLY[*]}"' sh "$completion" "$@"; }
@@ -76,7 +76,7 @@ if [ "${COLL_TOOLS:-0}" = 1 ]; then
   fi
 fi
 
-# The module's sources are complete: what Kbuild names is there.
+# The sources of the module are complete: all files that Kbuild names are installed.
 module=$(find "$prefix/src" -mindepth 1 -maxdepth 1)
 for object in $(sed -n '/^kcoll-y/,/[^\\]$/p' "$module/kmod/Kbuild" | grep -o '[a-z]*\.o'); do
   [ -f "$module/kmod/${object%.o}.c" ] || fail "$module/kmod/${object%.o}.c is missing"

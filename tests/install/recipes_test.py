@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """recipes_test.py TOP: the recipes of packages/ parse, Debian's symbols file agrees with the version script, rpmlint
-accepts the spec file, reuse the licences of all files. What a check needs and is not installed is skipped by name."""
+accepts the spec file, reuse the licences of all files. A check whose tool is not installed is skipped by name."""
 import pathlib
 import re
 import shutil

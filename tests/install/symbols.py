@@ -15,14 +15,14 @@ def output_of(*command):
 
 
 def declared(compiler, header):
-    """Names of the functions that the preprocessed header declares."""
+    """Returns the names of the functions that the preprocessed header declares."""
     include = pathlib.Path(header).resolve().parents[1]  # of <coll/...>
     text = output_of(compiler, "-std=c11", "-E", "-P", "-I", include, header)
     return set(re.findall(r"\b(coll_\w+)\s*\(", text))
 
 
 def exported(nm, library):
-    """Pairs of name and version of the defined dynamic symbols; the version nodes themselves are left out."""
+    """Returns name and version of each defined dynamic symbol, without the version nodes themselves."""
     symbols = {}
     for line in output_of(nm, "-D", "--defined-only", "--with-symbol-versions", library).splitlines():
         kind, symbol = line.split()[-2:]

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Who may reach what: users, namespaces, domains, cookies, descriptors. */
+/* Permissions: users, namespaces, domains, cookies, descriptors. */
 #include <grp.h>
 #include <sys/stat.h>
 
 #include "kcoll_test.h"
 
-static long p_become(long *a) /* uid, then open the device anew (opened before by root where its mode demands) */
+static long p_become(long *a) /* reopens the device, which may need root, then sets the uid */
 {
 	device_again();
 	if (setgroups(0, NULL) || setresgid(a[0], a[0], a[0]) || setresuid(a[0], a[0], a[0]))
@@ -79,7 +79,7 @@ TEST(same_unprivileged_user_is_served)
 	CHECK_EQ(peer_call(&owner, p_reg, (long)p, HUGE, KCOLL_READ, (long)cookie), 0);
 	CHECK_EQ(peer_call(&a, p_read_check, *cookie, 0, HUGE, 1, 0), 0);
 	CHECK_EQ(peer_call(&b, p_read_check, *cookie, 0, HUGE, 1, 0), -EACCES);
-	/* Nor root: it is another user. */
+	/* Root is refused, too: it is another user. */
 	CHECK_ERR(copy(*cookie, 0, p, 100, KCOLL_READ), EACCES);
 	peer_end(&owner);
 	peer_end(&a);
@@ -124,8 +124,8 @@ static long p_open_again(long *a)
 }
 
 /*
- * Without a key: what processes of a user can name, as the library needs it before its processes have agreed on one
- * (docs/kcoll-design.md), is nothing to those of other users, of other namespaces, or with a key.
+ * Without a key: regions that processes of a user can name, which the library needs before its processes agree on a key
+ * (docs/kcoll-design.md), are invisible to processes of other users, of other namespaces, or with a key.
  */
 TEST(without_a_key_the_user_is_the_domain)
 {
@@ -147,7 +147,7 @@ TEST(without_a_key_the_user_is_the_domain)
 		skip("no user namespaces");
 	CHECK_EQ(peer_call(&space, p_open_again, 0), 0);
 	CHECK_EQ(peer_call(&space, p_read_check, cookie, 0, 100, 1, 0), -ENOENT);
-	/* What they have and do does not show here. */
+	/* Their regions and work are not visible here. */
 	CHECK(!stats_get(KCOLL_STATS_ALL, &before));
 	CHECK_EQ(peer_call(&user, p_reg, (long)p, PAGE, KCOLL_READ | KCOLL_EAGER, (long)shared), 0);
 	CHECK_ERR(copy(*shared, 0, x, 8, KCOLL_READ), ENOENT);
@@ -181,7 +181,7 @@ TEST(join_before_attaching)
 
 	CHECK_EQ(peer_call(&peer, p_reg, (long)p, PAGE, KCOLL_READ, (long)cookie), 0);
 	CHECK(!attach(*cookie, &at));
-	/* The offset means another region in another domain. */
+	/* The offset names another region in another domain. */
 	CHECK_ERR(join(1), EBUSY);
 	CHECK(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, dev, at.map_offset) != MAP_FAILED);
 	peer_end(&peer);
@@ -194,7 +194,7 @@ TEST(mappings_of_a_domain_show_its_regions_only)
 	u64 cookie[DOMAINS];
 	int i, j, fd[DOMAINS];
 
-	/* Each domain counts its regions from the same index: the offsets are alike. */
+	/* Each domain numbers its regions from the same index, so the offsets are equal. */
 	for (i = 0; i < DOMAINS; i++) {
 		fill(p + i * PAGE, PAGE, i);
 		dev = -1;
@@ -204,7 +204,7 @@ TEST(mappings_of_a_domain_show_its_regions_only)
 		m[i] = map(cookie[i], 0, PAGE, PROT_READ);
 		CHECK(m[i] != MAP_FAILED && filled(m[i], PAGE, i, 0));
 	}
-	/* Where one owner replaces its memory, the others' mappings stay as they are. */
+	/* If one owner replaces its memory, the mappings of the others do not change. */
 	for (i = 0; i < DOMAINS; i++) {
 		CHECK(mmap(p + i * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 			   0) == p + i * PAGE);
@@ -232,7 +232,7 @@ TEST(a_mapping_outlives_its_descriptor)
 	close(dev);
 	dev = -1;
 	CHECK(filled(m + PAGE, HUGE - PAGE, 1, PAGE));
-	/* And still follows its owner. */
+	/* The mapping still follows its owner. */
 	CHECK_EQ(peer_call(&owner, p_refill, (long)p, HUGE, 2), 0);
 	CHECK(!sync_region(*cookie, NULL));
 	CHECK(filled(m, HUGE, 2, 0));
@@ -255,7 +255,7 @@ TEST(forged_and_old_cookies)
 	again = reg(p, PAGE, KCOLL_READ);
 	CHECK(again != cookie);
 	CHECK_ERR(copy(cookie, 0, x, 8, KCOLL_READ), ENOENT);
-	/* What another process registered cannot be ended by us. */
+	/* A process cannot unregister the region of another one. */
 	u64 *theirs = shared_word();
 	struct peer peer = peer_new();
 	CHECK_EQ(peer_call(&peer, p_reg, (long)p, PAGE, KCOLL_READ, (long)theirs), 0);
@@ -283,7 +283,7 @@ TEST(an_inherited_descriptor_opens_nothing)
 	}
 	wait(&status);
 	CHECK_EQ(status, 0);
-	/* A thread of ours may use it, of course; and it still works here. */
+	/* A thread of this process may use it, and it still works here. */
 	CHECK(!copy(cookie, 0, x, 8, KCOLL_READ));
 }
 
@@ -291,7 +291,8 @@ TEST(files_and_devices_are_refused)
 {
 	int fd = open("/proc/self/exe", O_RDONLY), zero = open("/dev/zero", O_RDWR);
 	char *file = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0), x[8];
-	char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, zero, 0); /* shared memory in disguise */
+	char *shared =
+	    mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, zero, 0); /* shared memory behind a device */
 	char *private = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, zero, 0);
 	u64 cookie;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Who may pin how much, and that all of it comes back. */
+/* Limits of pinned memory, and all pinned memory is released. */
 #include <grp.h>
 
 #include "kcoll_test.h"
@@ -81,7 +81,7 @@ TEST(rlimit_is_enforced_and_copies_go_on_uncached)
 	CHECK(cookie);
 	CHECK(!copy(cookie, 0, x, 8 * HUGE, KCOLL_READ));
 	CHECK(filled(x, 8 * HUGE, 1, 0));
-	/* On a slow machine what was pinned first is cold, and dropped, before the copy ends. */
+	/* On a slow machine the first pinned set is cold, and dropped, before the copy ends. */
 	CHECK(pinned_pages() <= 3 * 512 && vm_pin_kb() <= 3 * 2048);
 	CHECK(!stats_get(0, &s));
 	CHECK(s.pins >= 3 && s.bytes_uncached > 0);
@@ -95,7 +95,7 @@ TEST(rlimit_is_enforced_and_copies_go_on_uncached)
 	wait_unpinned(0);
 }
 
-TEST(the_coldest_is_dropped_for_others)
+TEST(the_coldest_set_is_dropped_for_others)
 {
 	char *p = memory(SMALL, 4 * HUGE), *x = memory(SMALL, HUGE);
 	struct kcoll_stats s;
@@ -120,15 +120,15 @@ TEST(the_coldest_is_dropped_for_others)
 	CHECK(!stats_get(0, &s));
 	CHECK_EQ(s.copies_uncached, 1);
 	CHECK_EQ(s.pins, 3);
-	/* The warm one was not taken. */
+	/* The warm one was not dropped. */
 	CHECK(!copy(cookie, HUGE, x, HUGE, KCOLL_READ));
 	CHECK(!stats_get(0, &s));
 	CHECK_EQ(s.pins, 3);
 	CHECK_EQ(s.copies_uncached, 1);
 }
 
-/* Of many sets that are in use the one that is not is dropped, wherever in the lists it is. */
-TEST(of_many_only_the_cold_one_is_dropped)
+/* Only the unused set of many is dropped, at any position in the lists. */
+TEST(only_the_cold_set_of_many_is_dropped)
 {
 	enum { MANY = 150, COLD = 77 };
 	char *p = memory(SMALL, (MANY + 1) * HUGE), x[2 * PAGE];
@@ -157,7 +157,8 @@ TEST(of_many_only_the_cold_one_is_dropped)
 	CHECK_EQ(after.copies_uncached, before.copies_uncached);
 }
 
-/* Pages wait for the delay that there was when they were dropped, whatever others wait for; who needs them waits not.
+/* Pages wait for the delay that was set when they were dropped, independent of others; a reader that needs them does
+ * not wait.
  */
 TEST(each_set_waits_for_its_own_delay)
 {
@@ -174,7 +175,7 @@ TEST(each_set_waits_for_its_own_delay)
 		parameter("unpin_delay_ms", i == 0 ? "500000" : i == 1 ? "400000" : "10");
 		CHECK(!madvise(p + i * HUGE, PAGE, MADV_DONTNEED));
 		CHECK(!sync_region(cookie[i], NULL));
-		usleep(200000); /* grace periods, until the last user is known to be gone */
+		usleep(200000); /* grace periods, until the last user has certainly left */
 	}
 	parameter("unpin_delay_ms", "20");
 	wait_unpinned(2 * 512);
@@ -244,8 +245,8 @@ TEST(never_pinning)
 	parameter("pin_mode", "0");
 }
 
-/* Pressure: the shrinker gives back what nobody used for a while. */
-TEST(the_shrinker_drops_what_is_cold)
+/* Memory pressure: the shrinker releases sets that no peer has used for a while. */
+TEST(the_shrinker_drops_cold_sets)
 {
 	char *p = memory(SMALL, 8 * HUGE);
 	int fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
@@ -260,7 +261,7 @@ TEST(the_shrinker_drops_what_is_cold)
 	wait_unpinned(0);
 }
 
-/* An owner that dies takes its pins along, however it dies and whoever copies. The machine checks the sum at its end.
+/* The pins of an owner end with it, however it dies and whichever peer copies. The machine checks the sum at its end.
  */
 TEST(nothing_stays_pinned_after_the_owner)
 {

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the module costs beside CMA, in a virtual machine: locks and pins per operation on 4 processors, instructions on
-# one; then concurrent accesses by each transport, with the locks and pins they take, and a page of their relative times;
-# then accesses that find no pinned pages, of an owner that maps and unmaps memory meanwhile: through the throttle as the
-# module sets it and with at most two at once, and past it.
+# The cost of the module compared with CMA, in a virtual machine: locks and pins per operation on 4 processors,
+# instructions on one; then concurrent accesses by each transport, with their locks and pins, and a page of their
+# relative times; then accesses that find no pinned pages, of an owner that maps and unmaps memory meanwhile: with the
+# default throttle, with a throttle of two, and without it.
 #
 #   tests/kmod/bench.sh [6.1|6.12] [COLLCTL [PAGE]]   COLLCTL: the built tool, for the second part; PAGE: the HTML file of
 #                                                     collctl report; the records are beside it, as JSON
@@ -20,8 +20,8 @@ ICOUNT=1 "$top/scripts/vm/run.sh" -k "$kernel" "$build/counts instructions"
 [ -n "$collctl" ] || exit 0
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
-# The machine sees this machine's files but cannot write them: each record comes out behind its table. All of it comes by
-# one terminal: progress is not shown.
+# The machine can read this machine's files but not write them: each record is printed after its table. All output goes
+# through one terminal, so progress is not shown.
 "$top/scripts/vm/run.sh" -k "$kernel" -t 1200 "
     contention() {
         '$(realpath "$collctl")' bench contention \"\$@\" --record /tmp/record.json 2> /tmp/errors ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What one operation costs in counts, which an emulated machine shows as well as a real one: kcoll beside CMA.
+ * The cost of one operation in counts, which are the same on emulated and real machines: kcoll compared with CMA.
  *
  *   counts locks         1 MiB from one owner by 1..8 readers: mmap_lock acquisitions, waits for locks, pages pinned;
  *                        the owner idle, or mapping and unmapping memory of its own as an allocator does
@@ -12,8 +12,8 @@
 
 #include "kcoll_test.h"
 
-enum way { CMA, CACHED, UNCACHED, MAPPED, WAYS };
-static const char *const way_name[] = {"cma", "kcoll cached", "kcoll uncached", "kcoll mapped"};
+enum path { CMA, CACHED, UNCACHED, MAPPED, PATHS };
+static const char *const path_name[] = {"cma", "kcoll cached", "kcoll uncached", "kcoll mapped"};
 enum { MAX_READERS = 8 };
 
 struct board {
@@ -25,11 +25,11 @@ static struct board *board;
 static pid_t owner_pid;
 static char *source, *target, *mapping;
 
-static void operation(enum way way, size_t len)
+static void operation(enum path path, size_t len)
 {
 	struct iovec local = {target, len}, remote = {source, len};
 
-	switch (way) {
+	switch (path) {
 	case CMA: CHECK_EQ(process_vm_readv(owner_pid, &local, 1, &remote, 1, 0), len); break;
 	case MAPPED: memcpy(target, mapping, len); break;
 	default: CHECK(!copy(board->cookie, 0, target, len, KCOLL_READ));
@@ -78,33 +78,33 @@ static u64 pins(void)
 	return n;
 }
 
-static void prepare_reader(enum way way, size_t len)
+static void prepare_reader(enum path path, size_t len)
 {
 	dev = -1;
 	device();
 	memset(target, 1, len);
-	if (way == MAPPED) {
+	if (path == MAPPED) {
 		mapping = map(board->cookie, 0, len, PROT_READ);
 		CHECK(mapping != MAP_FAILED);
 	}
-	operation(way, len);
+	operation(path, len);
 }
 
-static void reader(int self, enum way way, size_t len, int operations)
+static void reader(int self, enum path path, size_t len, int operations)
 {
 	int locks = tracepoint("mmap_lock/mmap_lock_acquire_returned"), waits = tracepoint("lock/contention_begin"),
 	    gate = tracepoint("kcoll/kcoll_gate");
 	u64 locks0, waits0;
 	int i;
 
-	prepare_reader(way, len);
+	prepare_reader(path, len);
 	__sync_fetch_and_add(&board->ready, 1);
 	while (!board->go)
 		sched_yield();
 	locks0 = count(locks);
 	waits0 = count(waits) + count(gate);
 	for (i = 0; i < operations; i++)
-		operation(way, len);
+		operation(path, len);
 	board->locks[self] = count(locks) - locks0;
 	board->waits[self] = count(waits) + count(gate) - waits0;
 	__sync_fetch_and_add(&board->done, 1);
@@ -115,17 +115,17 @@ struct row {
 	double locks, waits, pins, clocks;
 };
 
-/* Pages that are pinned are used, whatever the mode: an uncached measurement needs a region that never was. */
-static void register_for(enum way way)
+/* Pinned pages are used in any mode: an uncached measurement needs a region that was never pinned. */
+static void register_for(enum path path)
 {
 	if (board->cookie)
 		unreg(board->cookie);
-	parameter("pin_mode", way == UNCACHED ? "2" : "0");
-	board->cookie = reg(source, HUGE, way == UNCACHED ? KCOLL_READ : KCOLL_READ | KCOLL_EAGER);
+	parameter("pin_mode", path == UNCACHED ? "2" : "0");
+	board->cookie = reg(source, HUGE, path == UNCACHED ? KCOLL_READ : KCOLL_READ | KCOLL_EAGER);
 	CHECK(board->cookie);
 }
 
-/* Waits for the readers; a busy owner maps and unmaps meanwhile. */
+/* Waits for the readers; a busy owner maps and unmaps memory meanwhile. */
 static void wait_for(int readers, bool busy)
 {
 	while (board->done < readers) {
@@ -143,19 +143,19 @@ static void wait_for(int readers, bool busy)
 	}
 }
 
-static struct row measure(enum way way, size_t len, int readers, int operations, bool busy)
+static struct row measure(enum path path, size_t len, int readers, int operations, bool busy)
 {
 	struct row row = {0};
 	u64 pins0, clock0;
 	int i, status;
 
-	register_for(way);
+	register_for(path);
 	memset(board->locks, 0, sizeof(board->locks));
 	board->ready = board->go = board->done = 0;
 	fflush(stdout);
 	for (i = 0; i < readers; i++)
 		if (!fork())
-			reader(i, way, len, operations);
+			reader(i, path, len, operations);
 	while (board->ready < readers)
 		usleep(1000);
 	pins0 = pins();
@@ -183,7 +183,7 @@ static void setup(size_t len)
 	owner_pid = getpid();
 	source = memory(SMALL, len);
 	target = memory(SMALL, len);
-	/* Touched in such an order that no page lies beside the next: the worst case for extents. */
+	/* Touched in such an order that no page is next to its successor: the worst case for extents. */
 	for (i = 0; i < len / PAGE; i++)
 		source[i * 37 % (len / PAGE) * PAGE] = 1;
 	fill(source, len, 1);
@@ -191,24 +191,24 @@ static void setup(size_t len)
 }
 
 /* Contention as counted waiting: an operation and each wait within it as one unit, 8 readers to one. */
-static void table(bool busy, int operations, double gamma[WAYS])
+static void table(bool busy, int operations, double gamma[PATHS])
 {
-	int readers, way;
+	int readers, path;
 
 	printf("\nper 1 MiB operation; the owner %s\n", busy ? "maps and unmaps memory" : "is idle");
 	printf("%-15s %8s %16s %13s %22s %16s\n", "", "readers", "mmap_lock taken", "pages pinned",
 	       "writes to shared lines", "waits for locks");
-	for (way = CMA; way < WAYS; way++) {
+	for (path = CMA; path < PATHS; path++) {
 		double alone = 0;
 
 		for (readers = 1; readers <= MAX_READERS; readers *= 2) {
-			struct row row = measure(way, HUGE / 2, readers, operations, busy);
+			struct row row = measure(path, HUGE / 2, readers, operations, busy);
 
 			alone = readers == 1 ? row.waits : alone;
-			gamma[way] = (1 + row.waits) / (1 + alone);
+			gamma[path] = (1 + row.waits) / (1 + alone);
 			/* Taking and leaving a lock, pinning and unpinning a page: lines that all readers of an owner
 			 * write. */
-			printf("%-15s %8d %16.2f %13.2f %22.0f %16.3f\n", way_name[way], readers, row.locks, row.pins,
+			printf("%-15s %8d %16.2f %13.2f %22.0f %16.3f\n", path_name[path], readers, row.locks, row.pins,
 			       2 * (row.locks + row.pins), row.waits);
 		}
 	}
@@ -216,20 +216,20 @@ static void table(bool busy, int operations, double gamma[WAYS])
 
 static void locks(void)
 {
-	double idle[WAYS], busy[WAYS];
-	int way;
+	double idle[PATHS], busy[PATHS];
+	int path;
 
 	setup(HUGE);
 	table(false, 20, idle);
 	table(true, 20, busy);
 	printf("\n(mmap_lock: every acquisition by the reader, of the owner's or of its own)\n");
-	for (way = CMA; way < WAYS; way++)
-		printf("gamma_8 by counted waiting, %-15s owner idle %.3f, busy %.3f\n", way_name[way], idle[way],
-		       busy[way]);
+	for (path = CMA; path < PATHS; path++)
+		printf("gamma_8 by counted waiting, %-15s owner idle %.3f, busy %.3f\n", path_name[path], idle[path],
+		       busy[path]);
 }
 
-/* The least of many runs: no interrupt in it. */
-static u64 least(enum way way, size_t len)
+/* The minimum of many runs: one without an interrupt. */
+static u64 least(enum path path, size_t len)
 {
 	u64 best = ~0UL;
 	int i;
@@ -237,24 +237,24 @@ static u64 least(enum way way, size_t len)
 	for (i = 0; i < 40; i++) {
 		u64 t = __rdtsc();
 
-		operation(way, len);
+		operation(path, len);
 		t = __rdtsc() - t;
 		best = t < best ? t : best;
 	}
 	return best;
 }
 
-static void alone(enum way way, double *cost64k, double *cost1m)
+static void alone(enum path path, double *cost64k, double *cost1m)
 {
 	int channel[2], status;
 	u64 results[2];
 
-	register_for(way);
+	register_for(path);
 	CHECK(!pipe(channel));
 	if (!fork()) {
-		prepare_reader(way, HUGE / 2);
-		results[0] = least(way, 65536);
-		results[1] = least(way, HUGE / 2);
+		prepare_reader(path, HUGE / 2);
+		results[0] = least(path, 65536);
+		results[1] = least(path, HUGE / 2);
 		CHECK(write(channel[1], results, sizeof(results)) == sizeof(results));
 		_exit(0);
 	}
@@ -269,14 +269,14 @@ static void alone(enum way way, double *cost64k, double *cost1m)
 
 static void instructions(void)
 {
-	double small[WAYS], large[WAYS], loop, one, eight;
+	double small[PATHS], large[PATHS], loop, one, eight;
 	char *huge;
-	int way;
+	int path;
 
 	setup(HUGE);
-	for (way = CMA; way < WAYS; way++)
-		alone(way, &small[way], &large[way]);
-	/* The copy loop alone: how the cost of one extent grows with its length. */
+	for (path = CMA; path < PATHS; path++)
+		alone(path, &small[path], &large[path]);
+	/* The copy loop alone: the cost of one extent by its length. */
 	huge = memory(THP, HUGE);
 	memset(huge, 1, HUGE);
 	unreg(board->cookie);
@@ -294,16 +294,16 @@ static void instructions(void)
 		       loop, loop / 65536, a - loop);
 	}
 	printf("instructions            64 KiB  beyond the loop   1 MiB  beyond the loop\n");
-	for (way = CMA; way < WAYS; way++)
-		printf("%-20s %9.0f  %15.0f %7.0f  %15.0f\n", way_name[way], small[way],
-		       way == MAPPED ? 0.0 : small[way] - loop, large[way],
-		       way == MAPPED ? 0.0 : large[way] - 16 * loop);
+	for (path = CMA; path < PATHS; path++)
+		printf("%-20s %9.0f  %15.0f %7.0f  %15.0f\n", path_name[path], small[path],
+		       path == MAPPED ? 0.0 : small[path] - loop, large[path],
+		       path == MAPPED ? 0.0 : large[path] - 16 * loop);
 	printf("cached : cma beyond the loop, 64 KiB: %.3f\n", (small[CACHED] - loop) / (small[CMA] - loop));
 
-	for (way = CMA; way < MAPPED; way++) {
-		one = measure(way, HUGE / 2, 1, 20, false).clocks;
-		eight = measure(way, HUGE / 2, 8, 20, false).clocks;
-		printf("gamma_8 of instructions, %-16s %.3f\n", way_name[way], eight / one);
+	for (path = CMA; path < MAPPED; path++) {
+		one = measure(path, HUGE / 2, 1, 20, false).clocks;
+		eight = measure(path, HUGE / 2, 8, 20, false).clocks;
+		printf("gamma_8 of instructions, %-16s %.3f\n", path_name[path], eight / one);
 	}
 }
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest-lines.sh [-L BUILD] BUILD PROGRAMS KERNEL=LABEL[,LABEL]...: the test programs are built in PROGRAMS; prints a
-# ctest line for each test of each kernel. Each looks up its result in BUILD/tests/kmod/KERNEL.tap, which the line
-# kmod.run.KERNEL has made. Of a debug kernel that is not in the cache when ctest starts, there is only the line that
-# says so. -L: the library's tests, too.
+# ctest-lines.sh [-L BUILD] BUILD PROGRAMS KERNEL=LABEL[,LABEL]...: builds the test programs in PROGRAMS and prints a
+# ctest line for each test of each kernel. Each line looks up its result in BUILD/tests/kmod/KERNEL.tap, which the line
+# kmod.run.KERNEL has created. A debug kernel that is not in the cache when ctest starts has only a line that reports
+# that. -L: includes the tests of the library.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=../../scripts/vm/common.sh
@@ -16,7 +16,7 @@ fi
 build=$1 programs=$2
 shift 2
 
-# line KERNEL PROGRAM TEST NAME PROPERTY...: with the labels of $labels.
+# line KERNEL PROGRAM TEST NAME PROPERTY...: prints a line with the labels of $labels.
 line() {
     local kernel=$1 program=$2 test=$3 name=$4
     shift 4

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Every allocation and every access to user memory that a command makes fails once, one after the other (the kernel's
- * fail-nth). A command may then fail, with an error that says so, or do without; afterwards all must work as ever.
+ * fail-nth). A command may then fail with a matching error, or succeed anyway; afterwards everything must work.
  */
 #include <sys/syscall.h>
 
@@ -39,7 +39,7 @@ static void prepare(void)
 	device();
 }
 
-/* Arms the n-th failure from now. What is armed may hit this very write: then it is disarmed, and the next succeeds. */
+/* Arms the n-th failure from now. It may hit this write itself: then it is disarmed, and the next write succeeds. */
 static void arm(int n)
 {
 	char text[16];
@@ -49,7 +49,7 @@ static void arm(int n)
 		CHECK(pwrite(nth_file, text, len, 0) == len);
 }
 
-/* Disarms; whether the command used it (not this read, nor is it left). */
+/* Disarms. Returns whether the command hit the failure (not this read, and it is not left). */
 static bool used(void)
 {
 	char text[16] = "1";
@@ -227,7 +227,7 @@ TEST(failures_of_mapping)
 	});
 	m = map(cookie, 0, HUGE, PROT_READ);
 	CHECK(m != MAP_FAILED);
-	/* A fault in the middle of a failing world: SIGBUS or the bytes. */
+	/* A fault while allocations fail: SIGBUS or the right bytes. */
 	FOR_EACH_FAILURE(300, (p_peek((long[8]){(long)m, HUGE, 1, 0}) == 1 ? -1 : 0), {
 		munmap(m, HUGE);
 		m = map(cookie, 0, HUGE, PROT_READ);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Every command, both directions, all kinds of memory, and what must be refused.
+ * Every command, both directions, all kinds of memory, and arguments that must be refused.
  * Why this file is long: one short test after the other, command by command.
  */
 #include "kcoll_test.h"
 
-TEST(info_tells_version_and_features)
+TEST(info_has_version_and_features)
 {
 	struct kcoll_info info = {.size = sizeof(info)};
 
@@ -16,7 +16,7 @@ TEST(info_tells_version_and_features)
 	CHECK_EQ(info.pinned_pages, 0);
 }
 
-TEST(structures_may_grow_but_not_lie)
+TEST(structures_may_grow_but_sizes_must_fit)
 {
 	struct {
 		struct kcoll_info info;
@@ -61,7 +61,7 @@ TEST(register_refuses_nonsense)
 	args.reserved = 0;
 	args.cookie_ptr = 8;
 	CHECK_ERR(ioctl(dev, KCOLL_REGISTER, &args), EFAULT);
-	/* Eager on nothing fails, lazy on nothing fails later. */
+	/* Eager registration of unmapped memory fails; lazy registration fails later. */
 	munmap(p, HUGE);
 	CHECK_ERR(reg(p, PAGE, KCOLL_READ | KCOLL_EAGER) ? 0 : -1, EFAULT);
 	u64 cookie = reg(p, PAGE, KCOLL_READ);
@@ -72,7 +72,7 @@ TEST(register_refuses_nonsense)
 	CHECK_ERR(unreg(cookie), ENOENT);
 }
 
-/* One region of each kind, every place and length that is special, both directions, cached and not. */
+/* One region of each kind, every special place and length, both directions, cached and not. */
 static void transfer(enum kind kind)
 {
 	static const size_t places[] = {0, 1, 7, PAGE - 1, PAGE, 5 * PAGE + 100, HUGE - 3, HUGE, HUGE + PAGE};
@@ -94,7 +94,7 @@ static void transfer(enum kind kind)
 			CHECK_EQ(peer_call(&peer, p_read_check, cookie, at, n, 1, at), 0);
 			CHECK_EQ(peer_call(&peer, p_write, cookie, at, n, 1000 + i * 100 + j), 0);
 			CHECK(filled(p + at, n, 1000 + i * 100 + j, 0));
-			/* Not one byte beside it. */
+			/* No other byte may change. */
 			CHECK(!at || filled(p + at - 1, 1, 1, at - 1));
 			CHECK(at + n == len || filled(p + at + n, 1, 1, at + n));
 			fill(p, len, 1);
@@ -174,7 +174,7 @@ TEST(vectors_on_both_sides)
 	peer_end(&peer);
 }
 
-TEST(partial_progress_is_told)
+TEST(partial_progress_is_reported)
 {
 	char *p = memory(SMALL, HUGE), *q = memory(SMALL, HUGE);
 	u64 cookie, done = 7;
@@ -214,7 +214,7 @@ TEST(copy2_between_two_owners)
 	CHECK_ERR(copy2(src, 0, dst, HUGE - 1, 2), ERANGE);
 	CHECK_ERR(copy2(src, 0, dst ^ 1, 0, 1), ENOENT);
 	CHECK(!copy2(src, 0, dst, 0, 0));
-	/* All of it again, of which nothing may be pinned. */
+	/* All of it again, without pinned pages. */
 	parameter("pin_mode", "2");
 	u64 cold = reg(p + 100, HUGE, KCOLL_READ), sink = reg(q + 999, HUGE, KCOLL_WRITE);
 	memset(q, 0, 2 * HUGE);
@@ -380,7 +380,7 @@ static void wait_pinned(long pages)
 	CHECK_EQ(pinned_pages(), pages);
 }
 
-/* What was asked for; more of it when more is; then the whole window. */
+/* The pages of the first access; more of them when more are accessed; then the whole window. */
 TEST(pins_grow_with_reuse)
 {
 	char *p = memory(SMALL, 2 * HUGE), x[8192];
@@ -448,7 +448,7 @@ static void mapped(enum kind kind)
 	fill(p, len, 10);
 	CHECK_EQ(peer_call(&peer, p_peek, ro, len, 10, 0), 0);
 	CHECK(!unreg(cookie));
-	/* Gone, and a fault after that pins nothing. */
+	/* The region has ended, and a fault after that pins no page. */
 	CHECK_EQ(peer_call(&peer, p_peek, ro, 8, 10, 0), 2);
 	CHECK_EQ(pinned_pages(), 0);
 	peer_end(&peer);
@@ -543,7 +543,7 @@ TEST(cma_on_mapped_memory_fails_cleanly)
 	CHECK(m != MAP_FAILED && m[0] == 1);
 	remote = (struct iovec){m, 100};
 	CHECK_ERR(process_vm_readv(getpid(), &local, 1, &remote, 1, 0), EFAULT);
-	/* Nor can it be registered to any use. */
+	/* It cannot be registered usefully, either. */
 	other = reg(m, PAGE, KCOLL_READ);
 	CHECK(other);
 	CHECK_ERR(copy(other, 0, x, 100, KCOLL_READ), EOPNOTSUPP);
@@ -599,14 +599,14 @@ TEST(quiet_mappings_raise_no_signal)
 	munmap(p + HUGE, HUGE);
 	gen = 0;
 	CHECK(!sync_region(cookie, &gen));
-	/* Nothing is there: no signal, other bytes, and the generation has moved on. */
+	/* The page is unmapped: no signal, other bytes, and a new generation. */
 	CHECK_EQ(peer_call(&peer, p_peek, at + HUGE, 64, 1, HUGE), 1);
 	before = *slot;
 	CHECK(before != gen && !(before & KCOLL_GEN_DEAD));
 	CHECK_EQ(peer_call(&peer, p_poke, at + HUGE + PAGE, 64, 7, 0), 0);
 	CHECK(*slot != before);
 	CHECK_EQ(peer_call(&peer, p_peek, at, HUGE, 1, 0), 0);
-	/* The owner's again, after SYNC. What was stored meanwhile went nowhere. */
+	/* After SYNC it is the owner's page again. Stores from meanwhile are lost. */
 	CHECK(mmap(p + HUGE, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p + HUGE);
 	fill(p + HUGE, HUGE, 2);
 	CHECK_EQ(peer_call(&peer, p_peek, at + HUGE, 64, 2, 0), 1);
@@ -614,7 +614,7 @@ TEST(quiet_mappings_raise_no_signal)
 	CHECK(!sync_region(cookie, &gen));
 	CHECK_EQ(peer_call(&peer, p_peek, at + HUGE, HUGE, 2, 0), 0);
 	CHECK_EQ(*slot, gen);
-	/* A region that is no more. */
+	/* A region that has ended. */
 	CHECK(!unreg(cookie));
 	CHECK(*slot & KCOLL_GEN_DEAD);
 	CHECK_EQ(peer_call(&peer, p_poke, at, 2 * HUGE, 9, 0), 0);
@@ -647,7 +647,7 @@ TEST(quiet_mappings_outlive_their_owner)
 	slot = map_generation(cookie);
 	CHECK(at != MAP_FAILED && slot && filled(at, HUGE, 3, 0));
 	kill(owner, SIGKILL);
-	/* By the clock: on a busy host the owner's processor may not run for many rounds. */
+	/* Limited by time, not rounds: on a busy host the owner's processor may not run for many rounds. */
 	until = seconds_now() + 10;
 	for (int round = 0; !(*slot & KCOLL_GEN_DEAD); round++) {
 		CHECK(round % 1024 || seconds_now() < until);
@@ -662,44 +662,44 @@ TEST(quiet_mappings_outlive_their_owner)
 
 /* --- peers that sync at the same time --- */
 
-enum { CROWD = 4, CROWD_BYTES = 16 << 20, HOLE = HUGE - PAGE };
-struct crowd {
+enum { SYNC_PEERS = 4, SYNC_BYTES = 16 << 20, HOLE = HUGE - PAGE };
+struct sync_peer {
 	volatile int arrived;
 	volatile char *at; /* each peer has its own */
 	volatile u64 *slot;
 };
 
-static long p_crowd_map(long *a)
+static long p_sync_map(long *a)
 {
-	struct crowd *own = (struct crowd *)a[0];
+	struct sync_peer *own = (struct sync_peer *)a[0];
 
 	own->slot = map_generation(a[1]);
-	own->at = map_quiet(a[1], 0, CROWD_BYTES, PROT_READ);
+	own->at = map_quiet(a[1], 0, SYNC_BYTES, PROT_READ);
 	return own->slot && own->at != MAP_FAILED ? 0 : -errno;
 }
 
-/* In the place of the page that is not there now, one of no mapping; all pages of the other windows, which take a
+/* Maps the blank page in place of the missing page; and all pages of the other windows, which take a
  * while to be removed again. */
-static long p_crowd_touch(long *a)
+static long p_sync_touch(long *a)
 {
-	struct crowd *own = (struct crowd *)a[0];
+	struct sync_peer *own = (struct sync_peer *)a[0];
 	size_t i;
 
-	for (i = HUGE; i < CROWD_BYTES; i += 64 * PAGE)
+	for (i = HUGE; i < SYNC_BYTES; i += 64 * PAGE)
 		if (own->at[i] != 1)
 			return 1;
 	return own->at[HOLE] ? 2 : 0;
 }
 
-/* All at once. What is shown after SYNC is the owner's, in the generation that it returned. */
-static long p_crowd_sync(long *a)
+/* All peers at once. After SYNC the pages are the owner's, in the returned generation. */
+static long p_sync_sync(long *a)
 {
-	struct crowd *own = (struct crowd *)a[0], *all = (struct crowd *)a[2];
+	struct sync_peer *own = (struct sync_peer *)a[0], *all = (struct sync_peer *)a[2];
 	u64 gen = 0;
 	char met;
 
 	__sync_fetch_and_add(&all->arrived, 1);
-	while (all->arrived < a[3] * CROWD)
+	while (all->arrived < a[3] * SYNC_PEERS)
 		sched_yield();
 	if (sync_region(a[1], &gen))
 		return -errno;
@@ -710,35 +710,35 @@ static long p_crowd_sync(long *a)
 TEST(sync_waits_for_others_that_remove_blank_pages)
 {
 	enum { ROUNDS = 40 };
-	struct crowd *crowd =
-	    mmap(NULL, (CROWD + 1) * sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	char *p = memory(SMALL, CROWD_BYTES), *hole = p + HOLE;
+	struct sync_peer *shared =
+	    mmap(NULL, (SYNC_PEERS + 1) * sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *p = memory(SMALL, SYNC_BYTES), *hole = p + HOLE;
 	u64 cookie, gen;
-	struct peer peers[CROWD];
+	struct peer peers[SYNC_PEERS];
 	int i, round;
 
-	CHECK(crowd != MAP_FAILED);
-	memset(p, 1, CROWD_BYTES);
-	cookie = reg(p, CROWD_BYTES, KCOLL_READ);
-	for (i = 0; i < CROWD; i++) {
+	CHECK(shared != MAP_FAILED);
+	memset(p, 1, SYNC_BYTES);
+	cookie = reg(p, SYNC_BYTES, KCOLL_READ);
+	for (i = 0; i < SYNC_PEERS; i++) {
 		peers[i] = peer_new();
-		CHECK_EQ(peer_call(&peers[i], p_crowd_map, (long)&crowd[i], cookie), 0);
+		CHECK_EQ(peer_call(&peers[i], p_sync_map, (long)&shared[i], cookie), 0);
 	}
 	for (round = 1; round <= ROUNDS; round++) {
 		CHECK(!munmap(hole, PAGE));
 		gen = 0;
 		CHECK(!sync_region(cookie, &gen));
-		for (i = 0; i < CROWD; i++)
-			CHECK_EQ(peer_call(&peers[i], p_crowd_touch, (long)&crowd[i]), 0);
+		for (i = 0; i < SYNC_PEERS; i++)
+			CHECK_EQ(peer_call(&peers[i], p_sync_touch, (long)&shared[i]), 0);
 		CHECK(mmap(hole, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == hole);
 		memset(hole, 1, PAGE);
-		for (i = 0; i < CROWD; i++)
-			peer_start(&peers[i], p_crowd_sync, (long)&crowd[i], cookie, (long)&crowd[CROWD], round);
-		for (i = 0; i < CROWD; i++)
+		for (i = 0; i < SYNC_PEERS; i++)
+			peer_start(&peers[i], p_sync_sync, (long)&shared[i], cookie, (long)&shared[SYNC_PEERS], round);
+		for (i = 0; i < SYNC_PEERS; i++)
 			CHECK_EQ(peer_result(&peers[i]), 0);
 	}
 	CHECK(!unreg(cookie));
-	for (i = 0; i < CROWD; i++)
+	for (i = 0; i < SYNC_PEERS; i++)
 		peer_end(&peers[i]);
 }
 
@@ -761,7 +761,7 @@ TEST(generation_page)
 	CHECK(!copy_gen(cookie, 0, x, 64, KCOLL_READ, gen, &done));
 	CHECK(!unreg(cookie));
 	CHECK(*slot & KCOLL_GEN_DEAD);
-	/* The slot goes to another region, but not back to a value. */
+	/* The slot goes to another region, but its value never repeats. */
 	munmap((void *)((u64)slot & ~(PAGE - 1)), PAGE);
 	usleep(200000);
 	other = reg(p, PAGE, KCOLL_READ);
@@ -793,7 +793,7 @@ TEST(many_regions_and_the_limit)
 
 /* --- tracepoints, debugfs --- */
 
-/* The fields that turn traces into costs of a start, a byte, a page, and of contention. */
+/* The fields from which costs of a start, a byte, a page and of contention are computed. */
 TEST(tracepoints_have_their_fields)
 {
 	static const struct {
@@ -823,18 +823,18 @@ TEST(tracepoints_have_their_fields)
 	}
 }
 
-TEST(tracepoints_and_debugfs_tell_what_happened)
+TEST(tracepoints_and_debugfs_show_what_happened)
 {
-	static const char *const told[] = {"kcoll_reg: region=",
-					   "kcoll_pin: region=",
-					   "pages=512",
-					   "len=10 dir=read cached=0 conc=1",
-					   "len=2097152 dir=read cached=1",
-					   "kcoll_fault: region=",
-					   "kcoll_inval: region=",
-					   "kcoll_zap: region=",
-					   "kcoll_unpin: region=",
-					   "kcoll_unreg: region="};
+	static const char *const reported[] = {"kcoll_reg: region=",
+					       "kcoll_pin: region=",
+					       "pages=512",
+					       "len=10 dir=read cached=0 conc=1",
+					       "len=2097152 dir=read cached=1",
+					       "kcoll_fault: region=",
+					       "kcoll_inval: region=",
+					       "kcoll_zap: region=",
+					       "kcoll_unpin: region=",
+					       "kcoll_unreg: region="};
 	char *p = memory(SMALL, HUGE), *m, *x = memory(SMALL, HUGE);
 	unsigned int i;
 	u64 cookie;
@@ -853,9 +853,9 @@ TEST(tracepoints_and_debugfs_tell_what_happened)
 	CHECK(file_count("/sys/kernel/debug/kcoll/stats", "pin_pages"));
 	CHECK(!unreg(cookie));
 	trace_end("enable");
-	for (i = 0; i < sizeof(told) / sizeof(*told); i++)
-		if (!file_count(TRACE, told[i]))
-			fail(__FILE__, __LINE__, "the trace does not say '%s'", told[i]);
+	for (i = 0; i < sizeof(reported) / sizeof(*reported); i++)
+		if (!file_count(TRACE, reported[i]))
+			fail(__FILE__, __LINE__, "the trace does not say '%s'", reported[i]);
 }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

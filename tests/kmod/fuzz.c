@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Random operations of several processes on each other's regions, for KCOLL_FUZZ_SECONDS (20). Each owner keeps to a
+ * Random operations of several processes on each other's regions, for KCOLL_FUZZ_SECONDS (20). Each owner follows a
  * rule that makes any stale byte visible: a page's words all hold the number of the write that filled it last, or zero
  * after it was dropped, and writes of the same owner only count upwards. A reader may see old or new while the owner
  * works, but not a number from before the last operation that had ended when its copy began.
@@ -16,7 +16,7 @@ enum { WORKERS = 4, REGIONS = 3, PAGES = 1200 };
 struct slot {
 	volatile u64 cookie;
 	volatile u64 floor; /* no page may show a smaller number (or zero, if `zero`) to copies that begin now */
-	volatile u32 busy;  /* odd: the owner is changing what floor says */
+	volatile u32 busy;  /* odd: the owner is changing `floor` */
 };
 struct board {
 	struct slot slots[WORKERS][REGIONS];
@@ -40,7 +40,7 @@ static void write_all(struct mine *m, u64 number)
 		((volatile u64 *)m->p)[i] = number;
 }
 
-/* The owner's turn: something happens to one of its regions. */
+/* The owner changes one of its regions. */
 static void owner_step(struct mine *m, struct slot *slot)
 {
 	u32 what = test_random() % 12;
@@ -78,7 +78,7 @@ static void owner_step(struct mine *m, struct slot *slot)
 		mprotect(m->p, PAGES * PAGE, PROT_READ);
 		mprotect(m->p, PAGES * PAGE, PROT_READ | PROT_WRITE);
 		break;
-	case 7: /* end it, begin another */
+	case 7: /* end it and register another one */
 	case 8:
 		if (m->registered) {
 			struct kcoll_unregister args = {
@@ -105,12 +105,12 @@ static void owner_step(struct mine *m, struct slot *slot)
 	slot->busy++;
 }
 
-/* A reader's turn: a copy of anything, by any way, checked. */
+/* A reader makes a random copy by a random path and checks it. */
 static void reader_step(char *buffer)
 {
 	struct slot *slot = &board->slots[test_random() % WORKERS][test_random() % REGIONS];
 	u64 cookie = slot->cookie, floor, offset = test_random() % ((PAGES - 2) * PAGE) & ~7UL, len, i;
-	u32 way = test_random() % 5;
+	u32 path = test_random() % 5;
 	u32 busy = slot->busy;
 
 	__sync_synchronize();
@@ -120,12 +120,12 @@ static void reader_step(char *buffer)
 	len = test_random() % 3 ? test_random() % 70000 : test_random() % (PAGES * PAGE);
 	len = (len < (PAGES - 1) * PAGE - offset ? len : (PAGES - 1) * PAGE - offset) & ~7UL;
 	board->operations[12]++;
-	if (way < 3) {
+	if (path < 3) {
 		if (copy(cookie, offset, buffer, len, KCOLL_READ)) {
 			CHECK(errno == ENOENT || errno == EFAULT || errno == ESRCH || errno == EINTR);
 			return;
 		}
-	} else if (way == 3) {
+	} else if (path == 3) {
 		u64 into = reg(buffer, PAGES * PAGE, KCOLL_WRITE);
 		int err;
 
@@ -144,15 +144,15 @@ static void reader_step(char *buffer)
 			return;
 		}
 	}
-	/* Only if nothing of the owner began since: else the next number may be half there, and pages be zero. */
+	/* Checks only if the owner has begun no operation since: otherwise pages may be half written or zero. */
 	__sync_synchronize();
 	if (!floor || slot->busy != busy || slot->cookie != cookie)
 		return;
 	for (i = 0; i < len / 8; i++)
 		if (((u64 *)buffer)[i] != floor)
-			fail(__FILE__, __LINE__, "word %llu of %llu at %llu is %llu, not %llu (way %u)",
+			fail(__FILE__, __LINE__, "word %llu of %llu at %llu is %llu, not %llu (path %u)",
 			     (unsigned long long)i, (unsigned long long)len / 8, (unsigned long long)offset,
-			     (unsigned long long)((u64 *)buffer)[i], (unsigned long long)floor, way);
+			     (unsigned long long)((u64 *)buffer)[i], (unsigned long long)floor, path);
 	__sync_fetch_and_add(&board->checked, 1);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The gate: how many pin in one owner at once, in which order, and who can leave the queue.
+ * The gate: how many tasks pin in one owner at once, in which order, and leaving the queue.
  *
- * The owner's pages are missing, and this program answers their faults (userfaultfd). Who pins such a page stays inside
- * the gate until it is answered, and the fault says who that is; so who is inside is known, and decided, here.
+ * The owner's pages are missing, and this program answers their faults (userfaultfd). A task that pins such a page
+ * stays inside the gate until the answer, and the fault identifies the task; so this program knows and decides which
+ * are inside.
  */
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -12,10 +13,10 @@
 
 #include "kcoll_test.h"
 
-enum { READERS = 6, NOBODY = -1 };
+enum { READERS = 6, NO_READER = -1 };
 
 static char *area; /* missing pages, one for each reader */
-static int faults; /* where their faults are told */
+static int faults; /* descriptor that reports their faults */
 static u64 area_cookie;
 
 static u64 reg_gated(void *addr, size_t len, u32 limit)
@@ -63,19 +64,19 @@ static pid_t reader(int page)
 	return pid;
 }
 
-/* Whose page is being pinned that was not before; NOBODY: none within the time. */
+/* Returns the reader whose page is being pinned and was not before; NO_READER: none within the time. */
 static int entered(int ms)
 {
 	struct pollfd ready = {faults, POLLIN, 0};
 	struct uffd_msg message;
 
 	if (poll(&ready, 1, ms) != 1)
-		return NOBODY;
+		return NO_READER;
 	CHECK_EQ(read(faults, &message, sizeof(message)), sizeof(message));
 	CHECK_EQ(message.event, UFFD_EVENT_PAGEFAULT);
 	return ((char *)message.arg.pagefault.address - area) / PAGE;
 }
-enum { SOON = 60000, EVER = 100 }; /* how long to wait for what must happen, and for what must not */
+enum { SOON = 60000, EVER = 100 }; /* time limits for events that must happen, and for those that must not */
 
 static void answer(int page)
 {
@@ -86,7 +87,7 @@ static void answer(int page)
 	CHECK(!ioctl(faults, UFFDIO_COPY, &give));
 }
 
-/* How many have had to wait since the trace was cleared. */
+/* Counts the tasks that have waited since the trace was cleared. */
 static int queued(void) { return file_count(TRACE, "kcoll_gate: waits:"); }
 
 static void wait_queued(int n)
@@ -137,7 +138,7 @@ TEST(waiters_enter_in_order_of_arrival)
 	queue_up(pids);
 	CHECK_EQ(file_count(TRACE, "waits: active=1 limit=1"), READERS - 1);
 	for (i = 0; i < READERS; i++) {
-		CHECK_EQ(entered(EVER), NOBODY);
+		CHECK_EQ(entered(EVER), NO_READER);
 		answer(i);
 		succeeds(pids[i]);
 		if (i + 1 < READERS)
@@ -146,7 +147,7 @@ TEST(waiters_enter_in_order_of_arrival)
 	scene_end();
 }
 
-/* As many as the limit are inside while others wait, and never more: region's limit, or the module's. */
+/* Exactly `limit` readers are inside while others wait: the limit of the region, or else that of the module. */
 static void holds(u32 region_limit, const char *module_limit, int limit)
 {
 	pid_t pids[READERS];
@@ -163,7 +164,7 @@ static void holds(u32 region_limit, const char *module_limit, int limit)
 			CHECK_EQ(queue[inside++] = entered(SOON), i);
 	}
 	while (answered < READERS) {
-		CHECK_EQ(entered(EVER), NOBODY);
+		CHECK_EQ(entered(EVER), NO_READER);
 		CHECK_EQ(inside - answered, READERS - answered < limit ? READERS - answered : limit);
 		answer(queue[answered]);
 		succeeds(pids[queue[answered++]]);
@@ -192,11 +193,11 @@ TEST(a_raised_limit_is_noticed)
 	wait_queued(3);
 	i = entered(SOON);
 	CHECK(i >= 0 && i < 4);
-	CHECK_EQ(entered(EVER), NOBODY);
+	CHECK_EQ(entered(EVER), NO_READER);
 	parameter("gate_limit", "3");
-	pids[4] = reader(4); /* an arrival looks at the limit anew, and waits behind the others */
+	pids[4] = reader(4); /* a new task reads the limit again, and waits behind the others */
 	CHECK(entered(SOON) != 4 && entered(SOON) != 4);
-	CHECK_EQ(entered(EVER), NOBODY);
+	CHECK_EQ(entered(EVER), NO_READER);
 	for (i = 0; i < 5; i++)
 		answer(i);
 	for (i = 0; i < 5; i++)
@@ -210,14 +211,14 @@ TEST(a_killed_waiter_does_not_hold_up_the_others)
 	pid_t pids[READERS];
 
 	queue_up(pids);
-	/* One from the middle and the first of the queue, while nobody leaves. */
+	/* Kills one from the middle and the first of the queue, while no task leaves. */
 	dies(pids[3]);
 	dies(pids[1]);
-	CHECK_EQ(entered(EVER), NOBODY);
+	CHECK_EQ(entered(EVER), NO_READER);
 	answer(0);
 	succeeds(pids[0]);
 	CHECK_EQ(entered(SOON), 2);
-	/* Who is inside, and its place is given on. */
+	/* Kills one that is inside: its place goes to the next. */
 	dies(pids[2]);
 	CHECK_EQ(entered(SOON), 4);
 	answer(4);
@@ -232,7 +233,7 @@ TEST(a_killed_waiter_does_not_hold_up_the_others)
 
 static int next_page;
 
-/* How many are let in at once, as things are. Those who then wait leave with a free lock, and somebody in the queue. */
+/* Returns how many tasks are admitted at once. The others then leave with a free lock and with a task in the queue. */
 static int admitted(void)
 {
 	int i, inside = 0, first = next_page;
@@ -242,16 +243,16 @@ static int admitted(void)
 	file_set(TRACE, "");
 	for (i = 0; i < READERS; i++)
 		pids[i] = reader(first + i);
-	/* Everyone gets in or into the queue. */
+	/* Every task gets in or into the queue. */
 	while (inside + queued() < READERS)
-		inside += entered(10) != NOBODY;
-	while (entered(0) != NOBODY)
+		inside += entered(10) != NO_READER;
+	while (entered(0) != NO_READER)
 		inside++;
 	for (i = 0; i < READERS; i++)
 		answer(first + i);
 	for (i = 0; i < READERS; i++)
 		succeeds(pids[i]);
-	while (entered(0) != NOBODY)
+	while (entered(0) != NO_READER)
 		;
 	return inside;
 }
@@ -326,14 +327,14 @@ TEST(the_limit_adapts_to_waits_for_the_lock)
 	scene_end();
 }
 
-/* --- in a crowd --- */
+/* --- many tasks --- */
 
 static long p_reads(long *a) /* cookie, times */
 {
 	static char buffer[HUGE];
 	int i;
 
-	/* What is missing of it would make copies pin once more, after it has come in. */
+	/* A missing page would make copies pin again after it was read in. */
 	memset(buffer, 1, sizeof(buffer));
 	for (i = 0; i < a[1]; i++)
 		if (copy(a[0], 0, buffer, sizeof(buffer), KCOLL_READ))
@@ -341,8 +342,8 @@ static long p_reads(long *a) /* cookie, times */
 	return !filled(buffer, sizeof(buffer), 7, 0);
 }
 
-/* With a gate of so many, 6 readers that all have to pin: how many were inside at once, by bucket. */
-static void crowd(u32 limit, struct kcoll_stats *change)
+/* Runs 6 readers that must pin, with this limit; counts how many were inside at once, by bucket. */
+static void concurrent_pins(u32 limit, struct kcoll_stats *change)
 {
 	char *p = memory(SMALL, HUGE);
 	struct kcoll_stats before;
@@ -368,19 +369,19 @@ static void crowd(u32 limit, struct kcoll_stats *change)
 		peer_end(&peers[i]);
 }
 
-TEST(statistics_tell_how_many_pinned_at_once)
+TEST(statistics_count_how_many_pinned_at_once)
 {
 	struct kcoll_stats one, two;
 
-	crowd(1, &one);
+	concurrent_pins(1, &one);
 	CHECK_EQ(one.conc_pages[0], READERS * 30 * 512);
 	CHECK_EQ(one.conc_pages[1] + one.conc_pages[2] + one.conc_pages[3], 0);
-	crowd(2, &two);
+	concurrent_pins(2, &two);
 	CHECK_EQ(two.conc_pages[0] + two.conc_pages[1], READERS * 30 * 512);
 	CHECK_EQ(two.conc_pages[2] + two.conc_pages[3], 0);
 }
 
-/* One place, eight that want it all the time: some are killed while they wait, some inside. */
+/* One place and eight tasks that always want it: some are killed while they wait, some inside. */
 TEST(killed_at_any_moment)
 {
 	char *p = memory(SMALL, 4 * HUGE), byte;
@@ -405,7 +406,7 @@ TEST(killed_at_any_moment)
 		usleep(50000);
 		for (i = 0; i < 8; i++)
 			dies(pids[(i * 5) % 8]);
-		/* Nobody kept a place. */
+		/* No killed task has kept a place. */
 		CHECK(!copy(cookie, 0, &byte, 1, KCOLL_READ));
 	}
 	parameter("pin_mode", "0");

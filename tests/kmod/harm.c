@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What processes may not do to each other: stall them, learn about them, or make a valid access of theirs fail. What
- * they may not take from each other: shares.c. Why this file is long: one short test after the other, harm by harm.
+ * Processes must not stall each other, see each other, or make a valid access of another process fail. Resources that
+ * they share fairly: shares.c. Why this file is long: one short test after the other, harm by harm.
  */
 #include <grp.h>
 #include <linux/userfaultfd.h>
@@ -149,8 +149,8 @@ TEST(mappings_cannot_be_made_to_be_inherited)
 
 /* --- waiting --- */
 
-/* A peer whose own buffer never comes in: its fault handler does not answer. */
-static pid_t stalled_peer(u64 cookie, u32 direction, int *told)
+/* A peer whose buffer is never paged in: its userfaultfd handler does not resolve the fault. */
+static pid_t stalled_peer(u64 cookie, u32 direction, int *found)
 {
 	struct uffdio_api api = {.api = UFFD_API};
 	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
@@ -180,7 +180,7 @@ static pid_t stalled_peer(u64 cookie, u32 direction, int *told)
 		copy(cookie, 0, missing, HUGE, direction);
 		_exit(1);
 	}
-	*told = ready[0];
+	*found = ready[0];
 	return pid;
 }
 
@@ -195,7 +195,7 @@ static long p_unregister(long *a) { return unreg(a[0]) ? -errno : 0; }
 static void owner_is_not_held(u32 direction, const char *pin_mode)
 {
 	char *p = memory(SMALL, HUGE), byte;
-	int told, status;
+	int found, status;
 	double start;
 	u64 cookie;
 	pid_t pid;
@@ -203,8 +203,8 @@ static void owner_is_not_held(u32 direction, const char *pin_mode)
 	parameter("pin_mode", pin_mode);
 	fill(p, HUGE, 1);
 	cookie = reg(p, HUGE, KCOLL_READ | KCOLL_WRITE);
-	pid = stalled_peer(cookie, direction, &told);
-	CHECK(read(told, &byte, 1) == 1);
+	pid = stalled_peer(cookie, direction, &found);
+	CHECK(read(found, &byte, 1) == 1);
 	start = seconds_now();
 	CHECK(!unreg(cookie));
 	printf("# UNREGISTER took %.3f s\n", seconds_now() - start);
@@ -265,7 +265,7 @@ TEST(an_uncached_copy_to_a_stalled_region_holds_none) { copy2_holds_none(false, 
 
 /* --- validity --- */
 
-/* What was copied in a generation that still holds is what is there, also where nothing was pinned. */
+/* Bytes that were copied in the current generation equal the memory, also without pinned pages. */
 static void generations_move(const char *pin_mode)
 {
 	char *p = memory(SMALL, HUGE), x[PAGE];
@@ -287,13 +287,13 @@ static void generations_move(const char *pin_mode)
 	CHECK_ERR(copy_gen(cookie, 0, x, PAGE, KCOLL_READ, gen, NULL), ESTALE);
 	gen = 0;
 	CHECK(!sync_region(cookie, &gen));
-	/* Beside the region: nothing of it has changed. */
+	/* Unmapping memory next to the region changes nothing in it. */
 	CHECK(!munmap(p - HUGE / 2, PAGE));
 	CHECK(!copy_gen(cookie, 0, x, PAGE, KCOLL_READ, gen, NULL));
 	parameter("pin_mode", "0");
 }
 TEST(every_invalidation_moves_the_generation) { generations_move("0"); }
-TEST(every_invalidation_moves_the_generation_of_what_is_never_pinned) { generations_move("2"); }
+TEST(every_invalidation_moves_the_generation_of_unpinned_regions) { generations_move("2"); }
 
 /* --- memory --- */
 
@@ -323,8 +323,8 @@ static long line_of(const char *path, const char *key)
 
 #define LARGEST ((1UL << 39) - HUGE)
 
-/* Regions of memory that is not there take next to nothing, and not more than the user's allowance. */
-TEST(regions_take_memory_by_what_is_pinned)
+/* Regions of unmapped memory cost almost no memory, and at most the allowance of the user. */
+TEST(regions_use_memory_for_pinned_windows_only)
 {
 	char *p = mmap(NULL, LARGEST, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	long before;
@@ -367,7 +367,7 @@ static void registers_until_refused(char *p)
 	CHECK_EQ(errno, EDQUOT);
 	CHECK(n > 100 && n < 3000);
 	if (!fork()) {
-		/* Nor in another process. */
+		/* Another process is limited, too. */
 		device_again();
 		_exit(reg(p, HUGE, KCOLL_READ) != 0 || errno != EDQUOT);
 	}
@@ -375,7 +375,7 @@ static void registers_until_refused(char *p)
 	CHECK_EQ(n, 0);
 }
 
-/* What is gone does not count, also where registrations are faster than the kernel's grace periods. */
+/* Ended regions do not count, also if registrations are faster than the grace periods of the kernel. */
 static void registers_again_and_again(char *p)
 {
 	u64 some[3];
@@ -456,7 +456,7 @@ TEST(an_invalidation_costs_by_memory_not_by_ranges)
 	CHECK(many < 10 * one + 2e-4);
 }
 
-TEST(small_reads_populate_what_they_read)
+TEST(small_reads_populate_their_pages)
 {
 	enum { WINDOWS = 32 };
 	char *p = memory(SMALL, WINDOWS * HUGE), x[8192];
@@ -475,7 +475,7 @@ TEST(small_reads_populate_what_they_read)
 	peer_end(&peer);
 }
 
-/* A page that cannot be pinned does not make copies beside it try again and again; nor is it forgotten when it can. */
+/* A page that cannot be pinned does not make copies of its neighbours retry, and is used once it can be pinned. */
 static void beside_a_hole(bool mapped)
 {
 	char *p = memory(SMALL, HUGE), *hole = p + HUGE - PAGE, *x = memory(SMALL, HUGE), *m;
@@ -498,7 +498,7 @@ static void beside_a_hole(bool mapped)
 	       after.copies_uncached - before.copies_uncached);
 	CHECK(after.pins - before.pins <= 4 && after.copies_uncached - before.copies_uncached <= 4);
 	CHECK(filled(m, HUGE - PAGE, 1, 0));
-	/* There again: at once, without an invalidation that would say so. */
+	/* Mapped again: used at once, without an invalidation. */
 	if (mapped)
 		CHECK(!mprotect(hole, PAGE, PROT_READ | PROT_WRITE));
 	else
@@ -512,7 +512,7 @@ TEST(copies_beside_a_protected_page) { beside_a_hole(true); }
 
 /* --- limits --- */
 
-/* A mapping works whatever the limit on locked memory is; more than that is not pinned for long. */
+/* A mapping works with any limit on locked memory; pages beyond it do not stay pinned. */
 static void mapped_beyond(size_t limit, bool quiet)
 {
 	enum { WINDOWS = 12 };
@@ -553,19 +553,19 @@ TEST(mappings_work_without_an_allowance) { mapped_beyond(0, false); }
 
 /* --- statistics --- */
 
-TEST(statistics_tell_nothing_of_other_users)
+TEST(statistics_have_nothing_of_other_users)
 {
 	char *p = memory(SMALL, HUGE), x[8192];
 	struct kcoll_stats before, after;
-	int told[2], status, i;
+	int found[2], status, i;
 	char byte;
 	pid_t pid;
 
-	CHECK(!pipe(told));
+	CHECK(!pipe(found));
 	pid = fork();
 	if (!pid) {
 		become(2001);
-		CHECK(read(told[0], &byte, 1) == 1);
+		CHECK(read(found[0], &byte, 1) == 1);
 		fill(p, HUGE, 1);
 		u64 cookie = reg(p, HUGE, KCOLL_READ);
 		for (i = 0; i < 100; i++)
@@ -575,14 +575,14 @@ TEST(statistics_tell_nothing_of_other_users)
 	}
 	become(2000);
 	CHECK(!stats_get(KCOLL_STATS_ALL, &before));
-	CHECK(write(told[1], "x", 1) == 1);
+	CHECK(write(found[1], "x", 1) == 1);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
 	CHECK(!stats_get(KCOLL_STATS_ALL, &after));
 	CHECK(!memcmp(&before, &after, sizeof(before)));
 }
 
-TEST(statistics_cost_what_the_user_has_open)
+TEST(statistics_cost_depends_on_open_regions_of_the_user)
 {
 	enum { MANY = 3000, TIMES = 20 };
 	struct rlimit files = {MANY + 100, MANY + 100};

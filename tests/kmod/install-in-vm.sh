@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What kmod/README.md tells an administrator and a user to do, done on a machine that has only Debian's packages: a
-# virtual one whose copy of this machine's files can be written. Prints TAP.
+# Runs the commands of kmod/README.md for administrators and users on a machine with Debian's packages only: a virtual
+# one with a writable copy of this machine's files. Prints TAP.
 #
 #   tests/kmod/install-in-vm.sh BUILD KERNEL     BUILD: where cmake has built the library; 77: cannot be done here
 set -uo pipefail
@@ -13,7 +13,7 @@ version=$(awk -F'"' '/^PACKAGE_VERSION/ {print $2}' "$top/dkms.conf")
 # ---- in the virtual machine -----------------------------------------------------------------------------------------
 
 number=0 failures=0
-# step NAME COMMAND...: one line of TAP, with what the command said where it failed.
+# step NAME COMMAND...: prints a line of TAP, with the output of the command if it fails.
 step() {
     local name=$1 start=$SECONDS status=ok
     shift
@@ -26,7 +26,7 @@ step() {
     echo "# $name: $((SECONDS - start)) s"
 }
 
-# doctor FIELD CHECK [COMMAND...]: what collctl doctor says; COMMAND starts it as somebody else.
+# doctor FIELD CHECK [COMMAND...]: prints a field of collctl doctor; COMMAND starts it as another user.
 doctor() {
     local field=$1 check=$2
     shift 2
@@ -34,7 +34,7 @@ doctor() {
         python3 -c "import json, sys; print(next(c.get('$field', '') for c in json.load(sys.stdin)['checks'] if c['check'] == '$check'))"
 }
 
-# fixed CHECK [COMMAND...]: something is missing, and after the command that doctor prints it is not.
+# fixed CHECK [COMMAND...]: the check fails, and succeeds after the command that doctor prints.
 fixed() {
     local fix
     [ "$(doctor state "$@")" != fine ] || { echo "nothing is missing"; return 1; }
@@ -46,14 +46,14 @@ fixed() {
     [ "$(doctor state "$@")" = fine ] || { doctor found "$@"; return 1; }
 }
 
-# A user who has just logged in; its limits and groups are those of now.
+# A user who has just logged in, with current limits and groups.
 user() { su --login ada --command "ulimit -c 0; $*"; }
 as_user() { user "PATH=$PATH $*"; }
 
 without_module() { doctor found kcoll | grep -c 'kernel module is not installed' && [ ! -e /dev/kcoll ]; }
-# What make install does after building.
+# The commands of make install after the build.
 library() { cmake --install "$build" --prefix /usr/local && ldconfig && collctl --version && pkg-config --exists libcoll; }
-# The first two commands of doctor's three have been done outside, where compiling takes seconds: dkms add, dkms build.
+# Two of the three commands of doctor ran outside, where compiling takes seconds: dkms add, dkms build.
 module() {
     doctor fix kcoll | tee >(cat >&2) | grep -cx "dkms add . && dkms install kcoll/$version && modprobe kcoll" || return
     cp -r "$staged/src/kcoll-$version" /usr/src/ && mkdir -p /var/lib/dkms && cp -r "$staged/dkms/kcoll" /var/lib/dkms/ || return
@@ -69,22 +69,22 @@ parameters() {
     grep -x 5 /sys/module/kcoll/parameters/unpin_delay_ms || return
     echo 40 > /sys/module/kcoll/parameters/unpin_delay_ms && grep -x 40 /sys/module/kcoll/parameters/unpin_delay_ms
 }
-# Every parameter of the module stands in the guide's table with its default, and no other one.
+# The table of the guide has every parameter of the module with its default, and no other one.
 table_of_parameters() {
     local parameter
     rm -f /etc/modprobe.d/kcoll.conf
     modprobe -r kcoll && modprobe kcoll || return
     for parameter in /sys/module/kcoll/parameters/*; do echo "${parameter##*/} $(cat "$parameter")"; done > /tmp/have
     awk -F' *[|] *' '/^[|] parameter/ {inside = 1; next} inside && /^[|] `/ {gsub(/`/, "", $2); print $2, $3}' \
-        "$top/kmod/README.md" | sort > /tmp/told
-    diff /tmp/told <(sort /tmp/have)
+        "$top/kmod/README.md" | sort > /tmp/printed
+    diff /tmp/printed <(sort /tmp/have)
 }
 
 rule() {
     groupadd --system kcoll && cp "$top/kmod/60-kcoll.rules" /etc/udev/rules.d/ || return
     /lib/systemd/systemd-udevd --daemon && udevadm control --reload && udevadm trigger /dev/kcoll && udevadm settle || return
     [ "$(stat -c '%G %a' /dev/kcoll)" = 'kcoll 660' ] || { stat /dev/kcoll; return 1; }
-    # Also when it is loaded anew.
+    # The rule also applies after the module was loaded again.
     modprobe -r kcoll && modprobe kcoll && udevadm settle
     [ "$(stat -c '%G %a' /dev/kcoll)" = 'kcoll 660' ] || { stat /dev/kcoll; return 1; }
 }
@@ -102,7 +102,7 @@ program() {
 }
 runs_by() { as_user "COLL_LOG=info COLL_TRANSPORT=$1 collctl run -n 4 installed" 2>&1 | tee >(cat >&2) | grep -c "transport $1, forced"; }
 
-# The guide's last resort, with a key made for it.
+# The guide's last option, with a new key.
 signature() {
     local work=/tmp/key module
     mkdir -p $work && module=$(modinfo -n kcoll) || return
@@ -139,17 +139,17 @@ inside() {
     exit $failures
 }
 
-# A root that can be written: this machine's files below, memory above.
+# A writable root: this machine's files below, memory above.
 enter() {
     local root=/mnt/root release place
     release=$(uname -r)
     mount -t tmpfs -o size=1500M tmpfs /mnt && mkdir $root /mnt/upper /mnt/work || exit 1
     mount -t overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work overlay $root || exit 1
     for place in proc sys dev run tmp; do mount --rbind /$place $root/$place; done
-    # Without the kernel's own modules, of which depmod would read every one.
+    # Without the kernel's own modules, all of which depmod would read.
     mkdir -p "$root/lib/modules/$release" && cp -P "$1"/{build,modules.builtin,modules.order} "$root/lib/modules/$release/" || exit 1
     ln -sfn /proc/self/fd /dev/fd
-    # udevadm would do nothing where the root is not the first process's.
+    # udevadm does nothing if the root is not that of process 1.
     export SYSTEMD_IGNORE_CHROOT=1
     exec chroot $root "$self" --inside "$build" "$staged"
 }
@@ -159,14 +159,15 @@ case $1 in
 --inside) build=$2 staged=$3 && inside ;;
 esac
 
-# ---- here -----------------------------------------------------------------------------------------------------------
+# ---- on the host
+# ------------------------------------------------------------------------------------------------------
 
 build=$(realpath "$1") kernel=$2
 # shellcheck source=../../scripts/vm/common.sh
 . "$top/scripts/vm/common.sh"
 need dkms pkg-config udevadm:udev openssl
 "$top/scripts/vm/kernels.sh" "$kernel" || exit
-# Where the machine sees it: its /tmp is its own.
+# In the build directory, because the virtual machine has its own /tmp.
 staged=$(mktemp -d "$build/install-in-vm.XXXXXX")
 trap 'rm -rf "$staged"' EXIT
 mkdir -p "$staged/src/kcoll-$version" "$staged/dkms"

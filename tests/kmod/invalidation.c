@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What the owner does to its memory, for every kind of page: copies and mappings must see the new state, or fail; never
- * what was there before. Each case runs with pages that were pinned and mapped before it.
+ * Every operation of the owner on its memory, for every kind of page: copies and mappings must see the new state, or
+ * fail; never the old one. Each case runs with pages that were pinned and mapped before it.
  */
 #include <sys/syscall.h>
 
@@ -114,7 +114,7 @@ static void do_mremap(enum kind kind)
 	generation_moved(&s);
 	CHECK(filled(q, HUGE, 1, HUGE));
 	gone(&s, HUGE, HUGE);
-	/* Where it went, the region does not follow. */
+	/* The region does not follow the moved memory. */
 	shows(&s, 0, HUGE, 1);
 	CHECK(filled(q, HUGE, 1, HUGE));
 	scene_end(&s);
@@ -131,7 +131,7 @@ static void do_dontneed(enum kind kind)
 		/* The file keeps it. */
 		shows(&s, HUGE, HUGE, 1);
 	} else {
-		/* The owner reads zeros, or the file's pages (private): what it reads, peers read. */
+		/* The owner reads zeros, or the file's pages (private); peers read the same. */
 		CHECK(kind == COW || !memcmp(s.p + HUGE, zero, HUGE));
 		fill(s.p + HUGE, 5000, 3);
 		CHECK_EQ(peer_call(&s.peer, p_read_check, s.cookie, HUGE, 5000, 3, 0), 0);
@@ -147,7 +147,7 @@ static void do_pageout(enum kind kind)
 {
 	struct scene s = scene_new(kind);
 
-	/* May do nothing to pinned pages; must not break anything. */
+	/* May ignore pinned pages, but must not break anything. */
 	if (madvise(s.p, s.len, MADV_PAGEOUT))
 		CHECK_EQ(errno, EINVAL);
 	shows(&s, 0, s.len, 1);
@@ -196,7 +196,7 @@ static void do_truncate(enum kind kind)
 	scene_end(&s);
 }
 
-/* After a fork each side writes; the owner's writes, and no one else's, are seen through the region. */
+/* After a fork both sides write; the region shows the writes of the owner only. */
 static void fork_with(struct scene *s, bool child_first)
 {
 	int down[2], up[2];
@@ -252,7 +252,7 @@ static void do_fork_owner_writes_first(enum kind kind)
 	scene_end(&s);
 }
 
-/* Shared by a fork that came before anybody pinned: the owner's page must be its own before a peer writes to it. */
+/* Shared by a fork before any pin: the page must become the owner's own before a peer writes to it. */
 static void do_fork_before_pin(enum kind kind)
 {
 	char *p = memory(kind, HUGE);
@@ -340,7 +340,8 @@ static struct shared *shared_new(void)
 	return s;
 }
 
-/* An owner that ends as told while this process copies from it: every copy is right, or fails with a known error. */
+/* An owner that ends in a given manner while this process copies from it: every copy is right, or fails with a known
+ * error. */
 static void owner_ends(enum kind kind, char how)
 {
 	struct shared *shared = shared_new();
@@ -423,7 +424,7 @@ ALL(owner_exits, owner_exits)
 ALL(owner_execs, owner_execs)
 ALL(owner_is_killed, owner_is_killed)
 
-/* Peers that are killed in the middle of copies leave nothing behind. */
+/* Peers that are killed in the middle of copies leak nothing. */
 static void peers_are_killed(enum kind kind)
 {
 	size_t len = 4 * HUGE;

@@ -109,7 +109,7 @@ struct peer peer_new(void)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(to[1]);
 		close(from[0]);
-		dev = -1; /* the parent's is of no use here */
+		dev = -1; /* the parent's descriptor cannot be used here */
 		while (read(to[0], &call, sizeof(call)) == sizeof(call)) {
 			long result = call.fn(call.a);
 

@@ -7,7 +7,7 @@
 
 /* --- tests --- */
 
-enum { SECONDS = 600 }; /* for one test, on a machine that does other work too */
+enum { SECONDS = 600 }; /* for one test, on a loaded machine */
 
 struct test {
 	const char *name;
@@ -93,7 +93,7 @@ static int run_one(const struct test *test)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* The module's parameters before a test, so that one that fails leaves nothing behind for the next. */
+/* Saves the module's parameters before a test, so that a failing test does not affect the next. */
 #define PARAMETERS "/sys/module/kcoll/parameters"
 struct saved_parameter {
 	char path[sizeof(PARAMETERS) + 256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the module's tests share: TAP output, one process per test, the commands as functions, peers, memory of every
+ * Functions of the module's tests: TAP output, one process per test, the commands as functions, peers, memory of every
  * kind. A test runs in a process of its own that is killed after its time; what a test forks dies with it.
  */
 #ifndef KCOLL_TEST_H

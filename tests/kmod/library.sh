@@ -11,7 +11,7 @@ build=$1 pattern=${2:-.}
 comm=$build/tests/comm/comm_
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
-# name COMMAND... for every test. Where machines are emulated the tests themselves leave out every other size and most roots
+# Prints name COMMAND... for every test. On emulated machines, the tests themselves skip every other size and most roots
 # for eight ranks.
 tests() {
     local transport ranks
@@ -19,7 +19,7 @@ tests() {
         for ranks in 4 8; do
             echo "collectives.$transport.$ranks ${comm}collectives --gtest_filter=*/$transport$ranks"
             echo "pieces.$transport.$ranks ${comm}pieces --gtest_filter=*/$transport$ranks"
-            # Of the plans that move no pieces a ring submits what kcoll_copy copies.
+            # A ring submits the copies that kcoll_copy makes, for plans without blocks.
             [ $transport = kcoll_uring ] ||
                 echo "algorithms.$transport.$ranks ${comm}algorithms --gtest_filter=*/$transport$ranks"
             echo "requests.$transport.$ranks ${comm}requests --gtest_filter=*/$transport$ranks"
@@ -33,7 +33,7 @@ tests() {
     echo "transports.batches ${comm}transports --gtest_filter=Batches.*"
     echo "transports.access $build/tests/transport/transport_kcoll_access"
 }
-# shim NAME TRANSPORT RANKS PROGRAM: an MPI program on libcoll.
+# shim NAME TRANSPORT RANKS PROGRAM: prints an MPI program on libcoll.
 shim() {
     command -v mpirun.openmpi mpicc.openmpi > /dev/null || return 0
     echo "$1 python3 $top/tests/mpi/run_shim.py run --mpi openmpi --launcher $(command -v mpirun.openmpi)" \
@@ -46,7 +46,7 @@ if [ "${2:-}" = --list ]; then
     exit
 fi
 
-# Reads what tests prints.
+# Runs the lines that tests prints.
 run() {
     local n=0 failed=0 name command program start output
     while read -r name command; do

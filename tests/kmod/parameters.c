@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The parameters: text, defaults, and that a change at run time is felt; of others in accounting, access, gate, uring.
+/* The parameters: text, defaults, and the effect of changes at run time; others are in accounting, access, gate, uring.
  */
 #include "kcoll_test.h"
 
-/* name, default as sysfs shows it, and as the text says it */
+/* name, default in sysfs, and default in the text */
 static const struct {
 	const char *name, *value, *text;
 } parameters[] = {{"pin_mode", "0\n", "(default 0; "},
@@ -19,7 +19,7 @@ static const struct {
 		  {"max_metadata_mb", "0\n", "(default 0; "},
 		  {"cross_userns", "N\n", "(default N; "}};
 
-TEST(parameters_have_defaults_and_a_text_that_tells_them)
+TEST(parameters_have_defaults_and_a_text_with_them)
 {
 	static char module[8 << 20];
 	int file = open("/run/kcoll.ko", O_RDONLY);
@@ -44,7 +44,7 @@ TEST(parameters_have_defaults_and_a_text_that_tells_them)
 	}
 }
 
-TEST(what_is_no_mode_is_refused)
+TEST(unknown_modes_are_refused)
 {
 	static const char *const modes[] = {"pin_mode", "memlock"}, *const bad[] = {"3", "-1", "x"};
 	char path[100];

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the feature probes of kmod/Kbuild and what kmod/compat.h makes of them.
+"""Checks the feature probes of kmod/Kbuild and their use in kmod/compat.h.
 
 Each form in which a kernel declares something is a section of forms.txt. For each form, among the newest forms of all other
 headers, three things must hold:
 
-- the probes say what the head of the section says;
-- compat.h compiles with what they say;
+- the probes find what the head of the section lists;
+- compat.h compiles with their result;
 - it does not compile with the opposite, so that a probe that matches the wrong form cannot go unnoticed.
 
-Where headers of real kernels are in the cache of scripts/vm, the probes must give what that kernel is known to have.
+Where headers of real kernels are in the cache of scripts/vm, the probes must find what that kernel has.
 """
 import os
 import re
@@ -30,12 +30,12 @@ IN_7_2 = {"VM_FLAGS_SET", "RELEASE_FAULT_LOCK", "SHRINKER_ALLOC", "IO_URING_CMD_
           "CRYPTO_UTILS"}
 KNOWN = {"6.1": OLDEST, "6.12": IN_6_12, "7.2": IN_7_2, "7.3": IN_7_2}
 
-# Where the opposite compiles as well, because the kernel kept what it replaced: only the first check holds.
+# The opposite compiles as well, because the kernel kept the replaced form: only the first check applies.
 BOTH_COMPILE = {"RELEASE_FAULT_LOCK", "CRYPTO_UTILS", "URING_SQE_CMD"}
 
 
 def probes(srctree):
-    """What Kbuild's probes find in the headers of a source tree."""
+    """Returns what Kbuild's probes find in the headers of a source tree."""
     makefile = f"srctree := {srctree}\nsrc := {KMOD}\ninclude {KMOD}/Kbuild\nall: ; @echo $(ccflags-y)\n"
     out = subprocess.run(["make", "-s", "-f", "-"], input=makefile, capture_output=True, text=True, check=True).stdout
     return set(re.findall(r"-DKCOLL_HAVE_(\w+)", out))
@@ -57,7 +57,7 @@ def read_forms():
 
 
 def write_tree(root, texts):
-    # This one went away with its last user.
+    # The kernel removed this one with its last user.
     gone = set() if "pfn_t.h" in texts["linux/huge_mm.h"] else {"linux/pfn_t.h"}
     for path, text in texts.items():
         if text is not None and path not in gone:

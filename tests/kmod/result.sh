@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# result.sh FILE PROGRAM TEST: what the TAP of run-all.sh says of one test, as lines and as an exit status: 0, 1, 77.
-# PROGRAM "-": whether the machine ran at all. Where GTEST_OUTPUT names a report, the reason of a skip goes there too,
-# in the form that scripts/list-skips.py reads.
+# result.sh FILE PROGRAM TEST: prints the result of one test in the TAP of run-all.sh and returns it as exit status: 0,
+# 1, 77. PROGRAM "-": whether the machine ran at all. If GTEST_OUTPUT names a report, the reason of a skip is written
+# there, too, in the form that scripts/list-skips.py reads.
 set -u
 file=$1 program=$2 test=$3
 

@@ -49,10 +49,10 @@ programs() {
     fi
 }
 
-# The library's tests too? KERNEL
+# Returns whether the library's tests run on KERNEL.
 with_library() { [ -n "$library" ] && [[ $1 == [0-9]* ]] && [ -z "$chosen" ]; }
 
-# report PROGRAM TEST STATUS [FILE]: one result outside the machine, with what explains it.
+# report PROGRAM TEST STATUS [FILE]: prints one result from outside the machine, with the text that explains it.
 report() {
     echo "# program $1"
     [ -z "${4:-}" ] || sed 's/^/# /' "$4"
@@ -63,7 +63,7 @@ report() {
     esac
 }
 
-# Builds the module for KERNEL, so that whatever the compiler and sparse find shows. 77: no such kernel here.
+# Builds the module for KERNEL, and prints what the compiler and sparse find. 77: the kernel is not available.
 build_module() {
     local status=0
     "$top/scripts/vm/build-module.sh" "$1" C=2 > "$work/$1.build" 2>&1 || status=$?
@@ -75,7 +75,7 @@ build_module() {
     return $status
 }
 
-# run KERNEL: 0, 1 (a test failed), 77 (not here), or run.sh's status.
+# run KERNEL: returns 0, 1 (a test failed), 77 (not available), or run.sh's status.
 run() {
     local kernel=$1 environment="KCOLL_FUZZ_SECONDS=${KCOLL_FUZZ_SECONDS:-20}" limit=2700 status start=$SECONDS
     if [[ $kernel == debug* || $kernel == kcsan* ]]; then
@@ -99,7 +99,7 @@ run() {
         echo "1..0 # SKIP $(tail -1 "$work/$kernel.errors")"
         return 77
     fi
-    # What only shows at the end: no complaint, no leak, no page that stayed pinned, and the module could be unloaded.
+    # Checks at the end: no complaint, no leak, no page that stayed pinned, and the module could be unloaded.
     grep -q 'the kernel complained' "$work/$kernel.errors" && status=99
     report machine the_kernel_is_content $((status > 1)) "$work/$kernel.errors"
     echo "# kernel $kernel: status $status after $((SECONDS - start)) s"

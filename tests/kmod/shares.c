@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What users may take of max_pinned_mb from each other, and how soon. */
+/* Shares of max_pinned_mb between users, and how soon a user gets its share. */
 #include <grp.h>
 #include <sys/stat.h>
 
@@ -18,7 +18,7 @@ static void become(int uid)
 	device_again();
 }
 
-/* Pages that a process has pinned, as the kernel tells others. */
+/* Pages that a process has pinned, as the kernel reports to other processes. */
 static long pinned_of(pid_t pid)
 {
 	char path[40], line[200];
@@ -55,7 +55,7 @@ static volatile struct {
 	double asked, served;
 } * board;
 
-/* And nothing of the test before is left, if that failed. */
+/* First waits until the pins of a test that failed before are gone. */
 static void board_new(void)
 {
 	WAIT_UNTIL(file_count("/sys/kernel/debug/kcoll/stats", "pinned_pages     0\n") == 1);
@@ -75,7 +75,7 @@ static void ends_well(pid_t pid)
 
 enum { HOLDERS = 4, HELD = 4 }; /* processes, and windows of each */
 
-/* A process of a user that pins its windows when told, and uses them by copies and through its own mapping. */
+/* A process of a user that pins its windows on request, and uses them by copies and through its own mapping. */
 static pid_t holder(int number)
 {
 	pid_t pid = fork();
@@ -153,7 +153,7 @@ static int by_time(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What one pinned window takes to be given back: a work item, a grace period, another work item. */
+/* The time to release one pinned window: a work item, a grace period, another work item. */
 static double yardstick(void)
 {
 	char *p = memory(SMALL, HUGE), x[8192];
@@ -256,8 +256,8 @@ static pid_t racer(void)
 	return pid;
 }
 
-/* Of two processes of a user that ask for the last room at the same time, one is granted it. */
-TEST(of_two_who_ask_for_the_last_room_one_has_it)
+/* If two processes of a user request the last room at the same time, one of them gets it. */
+TEST(one_of_two_concurrent_requests_gets_the_last_room)
 {
 	pid_t pids[2];
 	int round;
@@ -279,7 +279,7 @@ TEST(of_two_who_ask_for_the_last_room_one_has_it)
 
 /* --- cold sets of others --- */
 
-/* Has so many windows pinned, each of them once. */
+/* Pins this many windows, each of them once. */
 static pid_t idler(int uid, int windows)
 {
 	int before = board->ready;
@@ -303,7 +303,7 @@ static pid_t idler(int uid, int windows)
 	return pid;
 }
 
-/* Keeps the first windows in use and asks again and again for the rest. */
+/* Keeps the first windows in use and repeatedly accesses the rest. */
 static pid_t greedy(int uid, int windows, int more)
 {
 	int before = board->ready;
@@ -336,7 +336,8 @@ static pid_t greedy(int uid, int windows, int more)
 	return pid;
 }
 
-/* Who has its share, or more, makes room of its own: what another has within its own share stays, used or not. */
+/* A user at or above its share makes room from its own sets: sets of another user within its share stay, used or not.
+ */
 TEST(a_share_stays_whether_it_is_used_or_not)
 {
 	enum { ALL = 6 };
@@ -356,7 +357,7 @@ TEST(a_share_stays_whether_it_is_used_or_not)
 	ends_well(other);
 }
 
-/* Beyond that, what is cold goes to who asks, down to the share of its user and not further. */
+/* Cold sets beyond the share of their user are released for others, down to the share. */
 TEST(cold_sets_beyond_a_share_go_to_others)
 {
 	pid_t idle, small, other;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Owners and peers that die at any moment, and a module that is unloaded as soon as nobody uses it. */
+/* Owners and peers that die at any moment, and a module that is unloaded once it has no users. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <sys/syscall.h>
@@ -92,7 +92,7 @@ static void run_for(double seconds)
 
 	for (i = 0; i < OWNERS + PEERS; i++)
 		pids[i] = start(i);
-	/* On a slow machine everybody may die before anything was copied: then go on for a while. */
+	/* On a slow machine all may die before anything was copied: then continue for a while. */
 	while (seconds_now() < end || ((!board->copies || !board->maps) && seconds_now() < end + 4 * seconds)) {
 		usleep(pause_us);
 		for (i = 0; i < OWNERS + PEERS; i++)
@@ -115,7 +115,7 @@ static void board_new(void)
 	CHECK(board != MAP_FAILED);
 }
 
-TEST(everybody_dies_at_some_time)
+TEST(all_processes_die_at_some_time)
 {
 	board_new();
 	run_for(getenv("KCOLL_SLOW") ? 30 : 10);
@@ -317,7 +317,7 @@ TEST(threads_race_on_one_descriptor)
 }
 
 /* Joins, registers, maps what others registered, here or in another domain, and leaves, all in any order; with a
- * thread's descriptor, mapping and exec left to whoever ends last. */
+ * thread's descriptor, mapping and exec left to the one that ends last. */
 static void member(void)
 {
 	size_t len = MEMBER_PAGES * PAGE;
@@ -422,7 +422,7 @@ TEST(the_module_is_unloaded_under_load)
 		refused += syscall(SYS_delete_module, "kcoll", O_NONBLOCK) && (errno == EAGAIN || errno == EWOULDBLOCK);
 		kill(-load, SIGKILL);
 		waitpid(load, NULL, 0);
-		/* A mapping alone keeps it too. */
+		/* A mapping alone keeps the module loaded, too. */
 		device_again();
 		fill(p, HUGE, 3);
 		cookie = reg(p, HUGE, KCOLL_READ);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the kernel's own scripts say of kmod/ and its public header; prints one line per finding.
+# Runs the kernel's own scripts on kmod/ and its public header; prints one line per finding.
 #
 #   tests/kmod/style.sh checkpatch   checkpatch.pl --strict, but for the lines of checkpatch-exceptions
 #   tests/kmod/style.sh kernel-doc   malformed kernel-doc comments
@@ -15,7 +15,7 @@ top=$(cd "$here/../.." && pwd)
 cd "$top"
 files=(kmod/*.[ch] include/uapi/kcoll.h)
 
-# newest NAME PLACE...: the script of that name of the newest kernel.
+# newest NAME PLACE...: prints the path of that script in the newest kernel.
 newest() {
     local name=$1 found
     shift
@@ -30,7 +30,7 @@ checkpatch)
     missing='make test-kmod-debug fetches the source of a kernel'
     script=$(newest checkpatch.pl "$cache/src" /usr/src)
     status=0
-    # Its exit status says no more than its output.
+    # Its exit status has no information beyond its output.
     found=$(perl "$script" --no-tree --strict --terse --show-types --max-line-length=100 -f "${files[@]}" 2>&1) || true
     grep -q '^total: .* lines checked$' <<< "$found" || { echo "$found"; exit 1; }
     awk -v exceptions="$here/checkpatch-exceptions" '

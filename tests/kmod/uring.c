@@ -69,7 +69,7 @@ TEST(uring_copies)
 	ring_new(8, IORING_SETUP_SQE128);
 	fill(p, 4 * HUGE, 1);
 	cookie = reg(p, 4 * HUGE, KCOLL_READ | KCOLL_WRITE);
-	/* A miss goes to a worker, then hits run where they are submitted; large ones always go to a worker. */
+	/* A miss goes to a worker; hits run at submission; large copies always go to a worker. */
 	CHECK_EQ(copy_now(cookie, 10, x, 50000, KCOLL_READ, 0), 50000);
 	CHECK(filled(x, 50000, 1, 10));
 	CHECK_EQ(copy_now(cookie, 20, x, 50000, KCOLL_READ, 0), 50000);
@@ -82,8 +82,8 @@ TEST(uring_copies)
 	CHECK_EQ(copy_now(cookie, 0, x, 0, KCOLL_READ, 0), 0);
 	CHECK(!stats_get(0, &s));
 	CHECK_EQ(s.copies, 5);
-	CHECK_EQ(s.pins, 5); /* the first window twice: what the first copy needed, then all of it */
-	/* What is wrong is told as by the other way. */
+	CHECK_EQ(s.pins, 5); /* the first window twice: the part of the first copy, then all of it */
+	/* Errors are the same as with ioctl(). */
 	CHECK_EQ(copy_now(cookie ^ 4, 0, x, 8, KCOLL_READ, 0), -ENOENT);
 	CHECK_EQ(copy_now(cookie, 4 * HUGE, x, 8, KCOLL_READ, IOSQE_ASYNC), -ERANGE);
 	CHECK_EQ(copy_now(cookie, 0, x, 8, KCOLL_READ | KCOLL_WRITE, 0), -EINVAL);
@@ -104,7 +104,7 @@ TEST(registered_buffers_are_refused)
 	fill(x, sizeof(x), 7);
 	ring_new(8, IORING_SETUP_SQE128);
 	CHECK_EQ(io_uring_register_buffers(&ring, &iov, 1), 0);
-	/* Not taken for the address that the command names. (An alias of uring_cmd_flags, which not all headers have.)
+	/* Not used as the address that the command names. (An alias of uring_cmd_flags, which not all headers have.)
 	 */
 	prepare(KCOLL_COPY, &args, sizeof(args), 1, 0)->rw_flags = 1;
 	CHECK_EQ(io_uring_submit(&ring), 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rendezvous of ranks, which are threads here: late, absent, twofold and dead ones, and strangers' messages.
+// The rendezvous of ranks, which are threads here: late, absent, duplicate and dead ones, and messages of unrelated
+// processes.
 #include "launch/gathering.h"
 
 #include <gmock/gmock.h>
@@ -46,14 +47,14 @@ JobRank place_of(int rank, int ranks, const std::string& job) {
 
 const MeetingOptions patient{60s, ""}, impatient{1s, ""};
 
-// Each in a thread of its own.
+// Runs each rank in a thread of its own.
 void run_ranks(int ranks, const std::function<void(int rank)>& body) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; rank++) threads.emplace_back(body, rank);
   for (std::thread& thread : threads) thread.join();
 }
 
-// Meets, and exchanges `rounds` times.
+// Meets, then exchanges `rounds` times.
 void expect_exchanges(const JobRank& place, const MeetingOptions& options, int rounds) {
   std::string problem;
   const auto gathering = Gathering::meet(place, options, problem);
@@ -73,7 +74,7 @@ std::string problem_of(const JobRank& place, const MeetingOptions& options) {
   return problem;
 }
 
-// A connection of a process that is no rank, once rank 0 listens.
+// Connects as a process that is no rank, once rank 0 listens.
 int connect_as_stranger(const std::string& job) {
   const SocketAddress address = SocketAddress::abstract(coll::launch::socket_name(job));
   for (;;) {
@@ -118,7 +119,7 @@ TEST(Gatherings, ByAFile) {
     });
     EXPECT_TRUE(std::filesystem::is_empty(folder));
   }
-  // In a directory besides the abstract name, with the mode of its user.
+  // Meets in a directory besides the abstract name, with the mode of its user.
   const MeetingOptions there{60s, folder};
   const std::string job = fresh_job(), made = std::string(folder) + "/" + coll::launch::socket_name(job);
   run_ranks(2, [&](int rank) {
@@ -161,7 +162,7 @@ TEST(Gatherings, DoNotWaitForARankThatHasEnded) {
   EXPECT_LT(Clock::now() - begin, 30s);
 }
 
-TEST(Gatherings, SayWhoHasEndedBetweenExchanges) {
+TEST(Gatherings, NameTheRankThatHasEndedBetweenExchanges) {
   for (int victim : {0, 1}) {
     const std::string job = fresh_job();
     run_ranks(3, [&](int rank) {
@@ -205,8 +206,8 @@ TEST(Gatherings, RefuseOtherNumbersOfRanks) {
   });
 }
 
-// Rank 0 goes on with the ranks that are some.
-TEST(Gatherings, PutUpWithStrangers) {
+// Rank 0 continues with the real ranks.
+TEST(Gatherings, IgnoreUnrelatedProcesses) {
   const std::string job = fresh_job();
   std::atomic<bool> over = false;
   std::thread rude([&] {
@@ -242,7 +243,7 @@ TEST(Claims, AreOfOneProcess) {
     if (child == 0) {
       std::string why;
       const bool refused = claim(place, why) == nullptr && why.find("(" + std::to_string(getppid()) + ")") < why.size();
-      first.reset();  // must not release its parent's
+      first.reset();  // must not release that of its parent
       second.reset();
       _exit(refused ? 0 : 1);
     }
@@ -254,7 +255,7 @@ TEST(Claims, AreOfOneProcess) {
   EXPECT_TRUE(refused_in_child());
   first.reset();
   EXPECT_TRUE(refused_in_child());
-  // A child that was forked before does not keep it, once it runs.
+  // A child that was forked before does not keep the claim after its exec.
   int runs[2];
   ASSERT_EQ(pipe(runs), 0);
   const pid_t child = fork();

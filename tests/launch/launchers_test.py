@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks that real launchers start: they meet, or say why they do not. Each launcher runs the same cases."""
+"""Ranks that real launchers start: they meet, or report why they do not. Each launcher runs the same cases."""
 import json
 import os
 import re
@@ -16,7 +16,7 @@ FOREIGN = re.compile(r"^(COLL_|PMIX?_|OMPI_COMM|SLURM_(?!CONF$)|FLUX_|PALS_|MAST
 
 
 def environment(**more):
-    """This process's, without what a launcher of the test itself has set."""
+    """Returns the environment of this process without the variables of a launcher that runs the test."""
     clean = {name: value for name, value in os.environ.items() if not FOREIGN.match(name)}
     return {**clean, **OPEN_MPI, "COLL_RENDEZVOUS_TIMEOUT": "60", **more}
 
@@ -30,8 +30,8 @@ def sums(ranks):
 
 
 class Cases:
-    """What every launcher must do. A subclass says how it starts ranks."""
-    name = ""  # in messages
+    """The cases for every launcher. A subclass defines how it starts ranks."""
+    name = ""  # name of the launcher in messages
 
     def command(self, ranks, *program):
         raise NotImplementedError
@@ -106,7 +106,7 @@ class Cases:
         self.assertEqual(found["launcher"]["found"], f"{self.name} has started 3 ranks, and they meet")
 
     def test_doctor_alone(self):
-        """The other ranks are no doctors."""
+        """The other ranks run another program."""
         done = run(self.command(2, "sh", "-c", f"[ {self.own_rank} = 1 ] && exit 0; exec {COLLCTL} doctor --json"),
                    COLL_RENDEZVOUS_TIMEOUT="1")
         self.assertNotEqual(done.returncode, 0, done.stdout)
@@ -118,7 +118,7 @@ class Cases:
 
 
 def preload(shim):
-    """What starts a program with the shim. A sanitizer's runtime comes first, because the program itself was not built
+    """Returns the command that starts a program with the shim. A sanitizer's runtime comes first, because the program itself was not built
     with it, and does not look for leaks: MPI's plug-ins leave some that have no names once they are unloaded."""
     options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     libraries = " ".join(filter(None, (os.environ.get("COLL_SANITIZER_RUNTIME"), shim)))
@@ -126,7 +126,7 @@ def preload(shim):
 
 
 class WithMpi:
-    """For launchers of an MPI library: MPI works besides."""
+    """For launchers of an MPI library: MPI works, too."""
     mpi = ""
 
     def test_mpi_works_before_and_after(self):
@@ -158,7 +158,7 @@ class Mpich(Cases, WithMpi, unittest.TestCase):
 
 
 class Prterun(Cases, unittest.TestCase):
-    """Sets no variable with the number of ranks: libpmix gives it."""
+    """Sets no variable with the number of ranks: libpmix returns it."""
     name = "a launcher with PMIx"
 
     def command(self, ranks, *program):
@@ -167,7 +167,7 @@ class Prterun(Cases, unittest.TestCase):
         return ["prterun", "--map-by", ":oversubscribe", "-n", str(ranks), *program]
 
     def test_a_rank_that_never_comes_is_named(self):
-        """Or prterun ends the job itself: once ranks have asked it, one that ends without having asked is a failure."""
+        """Or prterun ends the job itself: once ranks have connected to it, one that ends without connecting is a failure."""
         done = run(self.command(4, MEETING, "only", "2", "end", "try"), COLL_RENDEZVOUS_TIMEOUT="3")
         if done.returncode != 0:
             self.assertIn("process rank 2", done.stdout + done.stderr)
@@ -260,7 +260,7 @@ class Incomplete(unittest.TestCase):
         self.assertIn("ulimit -n", done.stdout)
 
     def test_many_ranks(self):
-        """More than the usual queue of a listening socket has room for."""
+        """More ranks than the usual queue of a listening socket holds."""
         lines = run(Script().command(160, MEETING, "create", "free", "end"), COLL_RENDEZVOUS_TIMEOUT="100", timeout=120)
         self.assertEqual((lines.returncode, lines.stdout), (0, ""), lines.stderr)
 
@@ -270,7 +270,7 @@ class Incomplete(unittest.TestCase):
 
 
 def exit_status(result):
-    """77, with the reason, where everything was skipped."""
+    """Returns 77, with the reason, if all tests were skipped."""
     if not result.wasSuccessful():
         return 1
     if len(result.skipped) < result.testsRun:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What launchers say, by environments as they were recorded. Flux's and PALS's are those of their documentation.
+// The variables of launchers, from recorded environments. Those of Flux and PALS are from their documentation.
 #include "launch/job_rank.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 using Variables = std::vector<std::pair<const char*, const char*>>;
 
-// Whatever has started this test.
+// Removes the variables of a launcher that has started this test.
 const char* const cleared[] = {"COLL_LAUNCH",
                                "COLL_RANK",
                                "COLL_SIZE",
@@ -66,7 +66,7 @@ Seen see(const Variables& variables) {
   for (const auto& [name, value] : variables) set.emplace_back(name, value);
   Seen seen;
   seen.place = find(&seen.by);
-  while (!set.empty()) set.pop_back();  // the reverse order restores what was there
+  while (!set.empty()) set.pop_back();  // the reverse order restores the previous values
   return seen;
 }
 
@@ -95,7 +95,7 @@ void expect_several_nodes(const Variables& variables) {
   EXPECT_THAT(place.problem, HasSubstr("under an MPI program the shim serves several nodes"));
 }
 
-// Variables that make another job of it.
+// Variables that describe another job.
 void expect_other_job(const Variables& variables, const Variables& change) {
   EXPECT_NE(see(variables).place.job, see(with(variables, change)).place.job);
 }
@@ -185,8 +185,8 @@ TEST(Places, OfPmix) {
   expect_several_nodes(with(mpirun, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}));
   expect_other_job(mpirun, {{"PMIX_NAMESPACE", "378732546"}});
   expect_other_job(mpirun, {{"PMIX_SERVER_URI2", "378732544.0;tcp4://127.0.0.1:39196"}});
-  expect(see(prterun), coll::launch::pmix, "a launcher with PMIx", 1, 0);  // to be asked for
-  // Inherited from an mpirun around it.
+  expect(see(prterun), coll::launch::pmix, "a launcher with PMIx", 1, 0);  // libpmix must be asked
+  // Inherited from an outer mpirun.
   expect(see(with(prterun, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}})), coll::launch::pmix,
          "a launcher with PMIx", 1, 0);
 }
@@ -199,7 +199,7 @@ TEST(Places, OfPmi) {
   const Variables rank{{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_FD", fd.c_str()}, {"MPI_LOCALNRANKS", "2"}};
   expect(see(rank), coll::launch::pmi, "mpiexec (PMI)", 0, 2);
   const Variables peer = with(rank, {{"PMI_FD", other.c_str()}});
-  EXPECT_EQ(see(rank).place.job, see(peer).place.job);  // one process has made both
+  EXPECT_EQ(see(rank).place.job, see(peer).place.job);  // one process has started both
   EXPECT_NE(see(rank).place.id, see(peer).place.id);
   expect_other_job(rank, {{"HYDI_CONTROL_FD", control.c_str()}});
   EXPECT_EQ(see(with(rank, {{"HYDI_CONTROL_FD", control.c_str()}})).place.job,
@@ -220,7 +220,7 @@ TEST(Places, OfAScript) {
     EXPECT_THAT(see(with(script, {{"COLL_RANK", rank}})).place.problem, HasSubstr("no rank and number of ranks"));
 }
 
-TEST(Places, ThatSayTooLittle) {
+TEST(Places, WithoutEnoughVariables) {
   const auto problem = [](const Variables& variables) { return see(variables).place.problem; };
   EXPECT_THAT(problem({{"RANK", "1"}, {"WORLD_SIZE", "4"}}), HasSubstr("MASTER_PORT is not set"));
   EXPECT_THAT(problem({{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}}), HasSubstr("PMI_FD is not set"));
@@ -252,11 +252,11 @@ TEST(Innermost, IsTheOneThatTheNearestAncestorLacks) {
   // A shell, then the daemon of mpirun, which srun has started.
   EXPECT_EQ(innermost({srun, orte}, {both, slurm_only, none}), 1u);
   EXPECT_EQ(innermost({srun, orte}, {both, orte_only, none}), 0u);
-  EXPECT_EQ(innermost({srun, orte}, {both, none}), 0u);  // both at once: the order
+  EXPECT_EQ(innermost({srun, orte}, {both, none}), 0u);  // both at once: the order decides
   EXPECT_EQ(innermost({orte, srun}, {""}), 0u);          // a daemon
   EXPECT_EQ(innermost({srun, orte}, {both, both}), std::nullopt);
   EXPECT_EQ(innermost({srun, orte}, {}), std::nullopt);
-  // Another value, or the end of a longer one, is not the same.
+  // Another value, or a longer one with the same end, is different.
   EXPECT_EQ(
       innermost({srun, orte}, {environ_of({"SLURM_PROCID=00", "SLURM_STEP_ID=0", "PMIX_NAMESPACE=1", "PMIX_RANK=0"})}),
       0u);

@@ -13,7 +13,7 @@ import launchers_test
 from launchers_test import COLLCTL, MEETING, Cases, run, sums
 
 TOOLS = ("slurmctld", "slurmd", "munged", "srun", "sbatch", "scancel", "sinfo", "unshare", "mount", "ip", "hostname")
-ADDRESS = "10.78.0.1"  # Slurm and Open MPI do not do with the loopback device alone
+ADDRESS = "10.78.0.1"  # Slurm and Open MPI need more than the loopback device
 NODE = "node0"
 CONFIGURATION = """
 ClusterName=libcoll
@@ -45,7 +45,7 @@ PartitionName=all Nodes={node} Default=YES MaxTime=INFINITE State=UP
 
 
 def start_cluster(folder):
-    """In the namespaces. Raises unless the node becomes idle."""
+    """Starts the cluster in the namespaces. Raises unless the node becomes idle."""
     subprocess.run(["hostname", NODE], check=True)
     for words in ("link set lo up", "link add node type veth peer name other", f"address add {ADDRESS}/24 dev node",
                   "link set node up", "link set other up"):
@@ -82,7 +82,7 @@ def start_cluster(folder):
 
 
 class Slurm(Cases, unittest.TestCase):
-    """Without any PMI."""
+    """Steps without any PMI."""
     name, own_rank = "srun", "$SLURM_PROCID"
     kind = "none"
 
@@ -98,7 +98,7 @@ class Slurm(Cases, unittest.TestCase):
                 self.assertEqual(file.read().splitlines(), sums(1))
 
     def test_steps_of_a_batch_script(self):
-        """Two at once, and launchers inside the job."""
+        """Two steps at once, and launchers inside the job."""
         launchers = [f"srun --overlap -n 2 {MEETING} create pause 0.3 sum", f"srun --overlap -n 3 {MEETING} create pause 0.3 sum",
                      f"{COLLCTL} run -n 4 {MEETING} create sum"]
         for tool, command, ranks in (("mpirun.openmpi", "mpirun.openmpi --oversubscribe --bind-to none -n 5", 5),
@@ -122,7 +122,7 @@ class Slurm(Cases, unittest.TestCase):
         self.assertEqual(sorted(line for line in done.stdout.splitlines() if line.startswith("rank")), sums(2), done.stderr)
 
     def test_a_step_that_is_cancelled(self):
-        """While its ranks wait for one that never comes: nothing is left, and the next step meets."""
+        """Cancels while ranks wait for one that never comes: no process remains, and the next step meets."""
         job = subprocess.Popen(self.command(3, MEETING, "only", "1", "pause", "90", "create"), env=launchers_test.environment(),
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         waiting = ["pgrep", "-f", f"^{MEETING}"]
@@ -170,7 +170,7 @@ class WithPmi(unittest.TestCase):
 
 
 def missing():
-    """Why there can be no cluster here; "" if there can."""
+    """Returns why no cluster can run here; "" if it can."""
     if os.geteuid() != 0:
         return "daemons in namespaces with a network need root"
     os.environ["PATH"] += ":/usr/sbin:/sbin"

@@ -33,7 +33,7 @@ class Example:
         return "<mpi.h>" in self.code
 
     def compile(self, folder):
-        """The compiler's complaints; "" for none, None when there is no compiler for it."""
+        """Compiles an example and returns the messages of the compiler; None if there is no compiler for it."""
         compiler = shutil.which("mpicc") if self.is_for_mpi() else CC
         if compiler is None:
             return None
@@ -47,7 +47,7 @@ class Example:
         return done.stderr if done.returncode != 0 else ""
 
     def command(self, folder):
-        """How it is run; None when it is not."""
+        """Returns the command that runs an example; None if it is not run."""
         if not self.is_program() or self.is_for_mpi():
             return None
         if "coll_comm_create_from_launcher(" not in self.code:

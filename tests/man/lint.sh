@@ -6,14 +6,14 @@ set -eu
 command -v mandoc >/dev/null 2>&1 || { echo "mandoc is not installed (apt-get install mandoc)"; exit 77; }
 
 cd "$1"
-# Files of one line only refer to a page.
+# Files of one line only refer to another page.
 pages=$(for page in *.[1-8]; do [ "$(wc -l <"$page")" -le 1 ] || printf '%s ' "$page"; done)
 [ -n "$pages" ] || { echo "no pages in $1"; exit 1; }
 
 status=0
 # shellcheck disable=SC2086
-# scdoc from 1.11.3 on writes a paragraph macro before and after every block, which readers of roff skip. It is not in
-# the sources, which have no macros at all.
+# From 1.11.3 on, scdoc writes a paragraph macro before and after every block, which roff readers skip. The sources have
+# no macros.
 warnings=$(mandoc -T lint -W warning $pages | grep -v 'WARNING: skipping paragraph macro: PP ') && {
   printf '%s\n' "$warnings"
   status=1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of the manual pages share: reading the pages' sources in man/ and the declarations of coll.h."""
+"""Reads the sources of the pages in man/ and the declarations of coll.h, for the tests of the manual pages."""
 import dataclasses
 import pathlib
 import re

@@ -8,14 +8,14 @@ namespace {
 
 constexpr size_t KiB = 1024, MiB = 1024 * KiB;
 
-TEST(Adaptive, PrivateCachesCountOnlyBesideANonInclusiveLastLevel) {
+TEST(Adaptive, PrivateCachesCountOnlyWithANonInclusiveLastLevel) {
   EXPECT_EQ(available_cache({32 * MiB, MiB, false}, 8), 40 * MiB);
   EXPECT_EQ(available_cache({32 * MiB, MiB, true}, 8), 32 * MiB);
   EXPECT_EQ(available_cache({0, 512 * KiB, false}, 2), MiB);
   EXPECT_EQ(available_cache({32 * MiB, MiB, false}, 0), 32 * MiB);
 }
 
-TEST(Adaptive, StreamsOnlyWhatIsNotReusedAndDoesNotFit) {
+TEST(Adaptive, StreamsOnlyDataThatIsNotReusedAndDoesNotFit) {
   struct {
     bool reused;
     size_t work_set, cache;

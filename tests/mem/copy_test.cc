@@ -27,7 +27,7 @@ std::vector<uint8_t> random_bytes(Random& random, size_t bytes) {
   return data;
 }
 
-// A destination with margins that nobody may touch.
+// A destination with margins that must not change.
 struct Destination {
   explicit Destination(size_t largest) : memory(margin + largest + margin, filler) {}
   uint8_t* at(size_t shift) { return memory.data() + margin / 2 + shift; }
@@ -52,7 +52,7 @@ class CopyOn : public testing::TestWithParam<std::string> {
   }
   void TearDown() override { simd_select(simd_targets().front()); }
 
-  // Runs every copy of `bytes` between these places.
+  // Runs every copy function for `bytes` between these places.
   void check(Destination& dst, Destination& dst2, const std::vector<uint8_t>& src, size_t bytes, Shifts shift) {
     SCOPED_TRACE(std::to_string(bytes) + " bytes, shifts " + std::to_string(shift.dst) + " " +
                  std::to_string(shift.src));
@@ -112,7 +112,7 @@ std::vector<std::string> compiled_targets() {
 INSTANTIATE_TEST_SUITE_P(Target, CopyOn, testing::ValuesIn(compiled_targets()),
                          [](const auto& info) { return info.param; });
 
-// Every byte once, in order, whatever the length.
+// Every byte once, in order, for any length.
 TEST(WriteInSteps, CoversTheRange) {
   for (size_t bytes : {0, 1, 63, 64, 1023, 1024, 1025, 5000}) {
     std::vector<char> memory(bytes, 0);

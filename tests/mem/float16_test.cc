@@ -22,7 +22,7 @@ void expect_rounded(float value) {
   EXPECT_EQ(to_bfloat16(value).bits, round_to_brain(value).bits) << value;
 }
 
-// Every value of a 16-bit format, the middle to the next one, and what lies just beside that.
+// Tests every value of a 16-bit format, the middle to the next one, and the floats next to these.
 template <typename Format>
 void expect_rounded_around_every_value() {
   for (uint32_t bits = 0; bits <= 0xffff; ++bits) {

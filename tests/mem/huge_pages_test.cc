@@ -6,7 +6,7 @@
 namespace coll::mem {
 namespace {
 
-// Regions are static: where one has been, the next would be counted on with.
+// Regions are static: uses of a freed region would count for the next one at the same address.
 class HugePagesTest : public NeedsHugePages {
  protected:
   static void use(const char* memory, size_t bytes, int times) {
@@ -27,7 +27,7 @@ TEST_F(HugePagesTest, ComeAfterSomeUsesAndKeepTheContents) {
   EXPECT_EQ(wrong, 0u);
 }
 
-TEST_F(HugePagesTest, UsesOfAPageAddUpWhateverBufferTheyAreOf) {
+TEST_F(HugePagesTest, UsesOfAPageAddUpAcrossBuffers) {
   static Region region(huge_page_bytes);
   for (int i = 0; i < HugePages::uses; i++)
     use(region.data() + size_t(i) * 4096, huge_page_bytes / 2 + size_t(i) * 8192, 1);
@@ -44,7 +44,7 @@ TEST_F(HugePagesTest, OnlyWhereABufferCoversAQuarter) {
   EXPECT_EQ(region.huge_bytes(), 2 * huge_page_bytes);
 }
 
-TEST_F(HugePagesTest, AreAskedForAgainWhereOtherMemoryLies) {
+TEST_F(HugePagesTest, AreRequestedAgainForOtherMemoryAtTheAddress) {
   static Region region(huge_page_bytes);
   use(region.data(), huge_page_bytes, HugePages::uses);
   ASSERT_EQ(region.huge_bytes(), huge_page_bytes);
@@ -55,7 +55,7 @@ TEST_F(HugePagesTest, AreAskedForAgainWhereOtherMemoryLies) {
   EXPECT_EQ(region.huge_bytes(), huge_page_bytes);
 }
 
-TEST_F(HugePagesTest, NotWhereMemoryIsAdvisedAgainstThem) {
+TEST_F(HugePagesTest, NotForMemoryWithAdviceAgainstThem) {
   static Region region(huge_page_bytes);
   madvise(region.data(), huge_page_bytes, MADV_NOHUGEPAGE);
   use(region.data(), huge_page_bytes, 2 * HugePages::uses);

@@ -20,8 +20,8 @@ std::string names_of_profiles(const char* between) {
   return names;
 }
 
-// Exits with 0 if a process that starts with this COLL_CPU follows the rules of `forced`, or those of any profile if it is
-// null; and if it takes the best vector instructions that this machine has, whatever processor COLL_CPU names.
+// Exits with 0 if a process that starts with this COLL_CPU follows the rules of `forced`, or those of any profile if it
+// is null; and if it uses the best vector instructions of this machine, whatever processor COLL_CPU names.
 [[noreturn]] void exit_by_rules(const Profile* forced) {
   std::string model = "some processor";
   uint64_t l2_bytes = 12345;
@@ -41,7 +41,7 @@ std::string names_of_profiles(const char* between) {
 
 class Processors : public testing::Test {
  protected:
-  // "threadsafe" starts the program anew, so that it reads COLL_CPU as at any start.
+  // "threadsafe" starts the program again, so that it reads COLL_CPU as at any start.
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
   const test::Environment any_simd_{"COLL_SIMD", nullptr};
 };
@@ -66,7 +66,7 @@ TEST_F(Processors, WithoutTheVariableTheMachineDecides) {
   EXPECT_EXIT(exit_by_rules(nullptr), testing::ExitedWithCode(0), "");
 }
 
-// Two profiles that decide alike would be one test twice.
+// Two profiles with equal decisions would be one test twice.
 TEST_F(Processors, NoTwoDecideAlike) {
   for (const Profile& one : profiles())
     for (const Profile& other : profiles())

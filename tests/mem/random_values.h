@@ -12,7 +12,7 @@ using Random = std::mt19937_64;
 
 inline size_t below(Random& random, size_t limit) { return random() % limit; }
 
-// Mostly ordinary numbers of very different size, sometimes what breaks kernels.
+// Mostly ordinary numbers of very different size, sometimes values that often break kernels.
 template <typename T>
 T random_floating(Random& random) {
   using Limits = std::numeric_limits<T>;
@@ -58,7 +58,7 @@ T random_element(Random& random) {
     for (auto& part : element.part) part = random_element<std::remove_reference_t<decltype(part)>>(random);
     return element;
   } else {
-    // Few values and few indices, so that equal ones meet.
+    // Few values and few indices, so that equal ones occur.
     T element = {static_cast<decltype(T::value)>(static_cast<int>(below(random, 5)) - 2),
                  static_cast<int>(below(random, 4))};
     if constexpr (std::is_floating_point_v<decltype(T::value)>)

@@ -26,7 +26,7 @@ constexpr int trials_per_count = 1;
 constexpr int trials_per_count = 4;
 #endif
 
-// Elements at any address, aligned or not, with a margin on both sides that the kernel must not touch.
+// Elements at any address, aligned or not, with a margin on both sides that the kernel must not change.
 template <typename T>
 class Buffer {
  public:
@@ -80,7 +80,7 @@ struct Case {
   }
 };
 
-// Runs one case on random data at random addresses; the first wrong element is a failure.
+// Runs one case on random data at random addresses. Reports the first wrong element.
 template <typename T>
 void check_case(const Case& c, Random& random) {
   const ReduceKernel kernel = reduce_kernel(c.op, c.type);
@@ -195,7 +195,7 @@ TEST_P(ReduceOn, CutsDoNotShow) {
   });
 }
 
-// 17 to 24 sources, folded by five calls. Between the calls 16-bit floats are floats, which do not round.
+// 17 to 24 sources, folded by five calls. Between the calls, 16-bit floats are floats, which are not rounded.
 TEST_P(ReduceOn, PartialResultsGiveTheBitsOfOneFold) {
   for_all_defined([&](coll_op op, coll_datatype type) {
     with_type(type, [&]<typename Type>(Type) {
@@ -246,7 +246,7 @@ std::vector<std::string> compiled_targets() {
 INSTANTIATE_TEST_SUITE_P(Target, ReduceOn, testing::ValuesIn(compiled_targets()),
                          [](const auto& info) { return info.param; });
 
-// Against each other, where the definition leaves nothing open: min, max and the rest down to the bits of a NaN.
+// Compares the targets with each other where the definition is exact: min, max and so on, including the bits of NaNs.
 TEST(Reduce, AllTargetsGiveTheSameBits) {
   constexpr size_t count = 3001;
   Random random(seed());
@@ -277,7 +277,7 @@ TEST(Reduce, AllTargetsGiveTheSameBits) {
   simd_select(simd_targets().front());
 }
 
-// A sum of eight that would lose every small operand if it were rounded in between.
+// A sum of eight that would lose every small operand if intermediate results were rounded.
 TEST(Reduce, HalvesRoundOnce) {
   const Half large = 2048, small = 1;
   const Half* operands[] = {&large, &small, &small, &small, &small, &small, &small, &small};
@@ -287,7 +287,7 @@ TEST(Reduce, HalvesRoundOnce) {
 
   reduce_kernel(COLL_SUM, COLL_FLOAT16)(&sum, nullptr, src, 8, 1);
 
-  EXPECT_EQ(static_cast<float>(sum), 2056.0f);  // 2055 is a tie between 2054 and 2056; one by one gives 2048
+  EXPECT_EQ(static_cast<float>(sum), 2056.0f);  // 2055 is a tie between 2054 and 2056; adding one by one gives 2048
 }
 
 TEST(Reduce, UndefinedCombinationsHaveNoKernel) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The definition of every reduction, as slow and plain as possible.
+// The definition of every reduction, as simple as possible.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 
 namespace coll::test {
 
-// C++ types that lib/mem does not use: the compiler's own half, C's own complex numbers, plain structs.
+// C++ types that lib/mem does not use: the compiler's 16-bit float, the complex numbers of C, plain structs.
 #ifdef __FLT16_MAX__
 using Half = _Float16;
 #else
-// For compilers without one (clang 14): by exact arithmetic on the value, 11 significant bits, ties to even.
+// For compilers without such a type (clang 14): exact arithmetic on the value, 11 significant bits, ties to even.
 struct Half {
   uint16_t bits;
   Half() = default;
@@ -152,7 +152,7 @@ T step_floating(coll_op op, T a, T b) {
   return b > a ? b : a;
 }
 
-// The product of C11, Annex G.5.1: where both parts come out as NaN, infinite operands give an infinite product.
+// The product of C11, Annex G.5.1: if both parts are NaN, infinite operands give an infinite product.
 template <typename T>
 Complex<T> product(T a, T b, T c, T d) {
   T x = a * c - b * d, y = a * d + b * c;
@@ -225,11 +225,12 @@ T fold(coll_op op, const T* const* src, int sources, size_t i) {
   return narrow<T>(fold_tree(op, src, 0, sources, i));
 }
 
-// C++ types of the elements as the tests store them: std::vector<bool> has no data(), so bool is the byte that it is.
+// C++ types of the elements as the tests store them: std::vector<bool> has no data(), so bool is stored as a byte.
 template <typename T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
 
-// ---- what counts as the same ---------------------------------------------------------------------------------------------
+// ---- equality
+// -----------------------------------------------------------------------------------------------------------
 
 template <typename T>
 bool same_floating(T a, T b) {
@@ -237,7 +238,7 @@ bool same_floating(T a, T b) {
   return a == b && std::signbit(a) == std::signbit(b);
 }
 
-// The same bits, but for the sign and payload of a NaN and for padding.
+// The same bits, except for the sign and payload of a NaN and for padding.
 template <typename T>
 bool same(const T& a, const T& b) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Brain>) return same_floating(widen(a), widen(b));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory whose pages are looked at.
+// Memory whose page sizes are tested.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,10 +26,10 @@ class NeedsHugePages : public testing::Test {
   }
 };
 
-// Bytes in huge pages of the mapping that holds the address, as this process maps it.
+// Bytes in huge pages of the mapping that contains the address, in this process.
 inline size_t huge_bytes_at(const void* address) {
   std::ifstream maps("/proc/self/smaps");
-  bool here = false, told = false;
+  bool here = false, found = false;
   size_t sum = 0;
   for (std::string line; std::getline(maps, line);) {
     uintptr_t begin, end;
@@ -38,13 +38,13 @@ inline size_t huge_bytes_at(const void* address) {
       here = begin <= uintptr_t(address) && uintptr_t(address) < end;
     if (here && (sscanf(line.c_str(), "AnonHugePages: %zu kB", &kib) == 1 ||
                  sscanf(line.c_str(), "ShmemPmdMapped: %zu kB", &kib) == 1))
-      sum += kib << 10, told = true;
+      sum += kib << 10, found = true;
   }
-  if (!told) throw std::runtime_error("/proc/self/smaps does not tell of huge pages");
+  if (!found) throw std::runtime_error("/proc/self/smaps does not report huge pages");
   return sum;
 }
 
-// Memory of a mapping of its own, on a boundary of huge pages, in ordinary pages until somebody asks for others.
+// A mapping of its own, aligned to huge pages, in ordinary pages until huge pages are requested.
 class Region {
  public:
   explicit Region(size_t bytes) : bytes_(bytes), reserved_bytes_(bytes + 2 * huge_page_bytes) {
@@ -57,16 +57,16 @@ class Region {
   Region& operator=(const Region&) = delete;
   ~Region() { munmap(reserved_, reserved_bytes_); }
 
-  // Other memory at the same addresses.
+  // Maps other memory at the same addresses.
   void renew() {
     map(data_, bytes_, PROT_READ | PROT_WRITE);
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // where every program gets huge pages
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // if the system gives huge pages to all memory
     memset(data_, 1, bytes_);
     prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
   }
   char* data() const { return static_cast<char*>(data_); }
 
-  // Bytes of it that lie in huge pages.
+  // Bytes of it that are in huge pages.
   size_t huge_bytes() const { return huge_bytes_at(data_); }
 
  private:

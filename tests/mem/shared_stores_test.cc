@@ -35,7 +35,7 @@ TEST(SharedStores, FollowACoreThatMoves) {
   SharedStores stores;
   update(stores, 1.2, 8);
   update(stores, 0.4, 5);
-  EXPECT_TRUE(stores.stream(large));  // three of eight: not sure
+  EXPECT_TRUE(stores.stream(large));  // three of eight: undecided
   update(stores, 0.4, 1);
   EXPECT_FALSE(stores.stream(large));
   update(stores, 1.2, 4);
@@ -44,15 +44,15 @@ TEST(SharedStores, FollowACoreThatMoves) {
   EXPECT_TRUE(stores.stream(large));
 }
 
-TEST(SharedStores, FlagsThatNobodyHasReadProveNothing) {
+TEST(SharedStores, FlagsThatNoCoreHasReadProveNothing) {
   SharedStores stores;
   update(stores, 1.2, 8);
   update(stores, 0.05, 100);
   EXPECT_TRUE(stores.stream(large));
 }
 
-// Calls that are alike store as many flags each: some other flag of theirs must get its turn.
-TEST(SharedStores, AfterAFlagThatNobodyHasReadAnotherIsTriedSooner) {
+// Equal calls store equally many flags: another flag of theirs must be measured, too.
+TEST(SharedStores, AfterAnUnreadFlagAnotherIsMeasuredSooner) {
   SharedStores stores;
   std::set<int> flags_later;
   for (int i = 0; i < 7; i++) {
@@ -64,7 +64,7 @@ TEST(SharedStores, AfterAFlagThatNobodyHasReadAnotherIsTriedSooner) {
   EXPECT_EQ(flags_later, (std::set<int>{6, 7, 8, 9, 10, 11, 12}));
 }
 
-TEST(SharedStores, DoAsTheyAreTold) {
+TEST(SharedStores, FollowTheSetting) {
   SharedStores stores;
   stores.pin(true);
   update(stores, 0.3, 20);
@@ -74,7 +74,7 @@ TEST(SharedStores, DoAsTheyAreTold) {
   EXPECT_FALSE(stores.stream(large));
 }
 
-TEST(SharedStores, InterruptsNowAndThenChangeNothing) {
+TEST(SharedStores, RareInterruptsChangeNothing) {
   SharedStores stores;
   for (int i = 0; i < 100; i++) {
     stores.update(50);
@@ -83,13 +83,13 @@ TEST(SharedStores, InterruptsNowAndThenChangeNothing) {
   }
 }
 
-TEST(SharedStores, MeasureNowAndThenAndKeepTheFlag) {
+TEST(SharedStores, MeasurePeriodicallyAndKeepTheFlag) {
   SharedStores stores;
   std::atomic<uint64_t> flag = 41;
-  // 6 to 12 flags from one measurement to the next where it proves nothing, as here, but an interrupt or an instrumented
-  // build may make the flag look like one that a peer has read: then 16 or 64.
+  // Measurements are 6 to 12 flags apart if they prove nothing, as here, but an interrupt or an instrumented build may
+  // make the flag look like one that a peer has read: then they are 16 or 64 flags apart.
   std::set<int> flags_later;
-  int measured = 0, as_if_read = 0;  // as_if_read: flags that passed after the latter
+  int measured = 0, as_if_read = 0;  // as_if_read: number of flags after the latter
   for (int i = 0, last = -1; i < 1000; i++) {
     const bool next = stores.is_next_due(), due = stores.is_due();
     EXPECT_EQ(next, due);
@@ -103,11 +103,11 @@ TEST(SharedStores, MeasureNowAndThenAndKeepTheFlag) {
   EXPECT_LE(measured, 1000 / 8);
   for (const int flags : flags_later) EXPECT_TRUE((flags >= 6 && flags <= 12) || flags == 16 || flags == 64) << flags;
   EXPECT_EQ(flag, 41u);
-  EXPECT_FALSE(stores.stream(large));  // nobody else reads it
+  EXPECT_FALSE(stores.stream(large));  // no other core reads it
 }
 
 #if defined(__x86_64__)
-// What was staged just before the flag may still be waiting for its lines: that says nothing about the flag.
+// Stores of staged data just before the flag may still wait for their lines, which must not count for the flag.
 TEST(SharedStores, DoNotMeasureTheStoresBeforeTheFlag) {
   constexpr size_t lines = 64, apart = 4096 + 64;
   std::vector<char> staged(lines * apart, 1);
@@ -123,10 +123,11 @@ TEST(SharedStores, DoNotMeasureTheStoresBeforeTheFlag) {
   }
 }
 
-// The measurement has to fetch the flag's line, which an optimizer may take for superfluous.
-TEST(SharedStores, MeasureAFlagInNoCacheAsDistant) {
+// The measurement must fetch the line of the flag, which an optimizer may consider unnecessary.
+TEST(SharedStores, MeasureAFlagInNoCacheAsFar) {
   SharedStores stores;
-  // In the middle of pages that nothing else touches, or a prefetcher brings the flag's line together with its neighbours.
+  // In the middle of pages that nothing else uses; otherwise a prefetcher would fetch the line of the flag together
+  // with its neighbours.
   struct alignas(4096) Pages {
     char before[4096];
     std::atomic<uint64_t> flag = 1;
@@ -153,7 +154,7 @@ TEST(SharedStores, LongDataBringTheNextMeasurementNearer) {
 }
 
 // A measurement makes a rank wait for its stores.
-TEST(SharedStores, MeasureSeldomWhileAllSayTheSame) {
+TEST(SharedStores, MeasureSeldomWhileAllAgree) {
   const auto until_due = [](SharedStores& stores) {
     int flags = 1;
     while (!stores.is_due()) flags++;

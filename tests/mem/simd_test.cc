@@ -13,13 +13,13 @@
 namespace coll::mem {
 namespace {
 
-// Exits with 0 when a process that starts with COLL_SIMD=value uses `expected`.
+// Exits with 0 if a process that starts with COLL_SIMD=value uses `expected`.
 [[noreturn]] void exit_by_target(const char* expected, bool error_expected) {
   const bool right = std::strcmp(simd_target(), expected) == 0 && simd_environment_error().empty() != error_expected;
   std::_Exit(right ? 0 : 1);
 }
 
-// What is chosen when nobody says anything: under a sanitizer the kernels that it can check.
+// The default target: under a sanitizer, the kernels that it can check.
 const char* default_target() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return "scalar";
@@ -30,7 +30,7 @@ const char* default_target() {
 
 class Simd : public testing::Test {
  protected:
-  // "threadsafe" starts the program anew, so that the choice at first use is the one that is tested.
+  // "threadsafe" starts the program again, so that the selection at the first use is tested.
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 

@@ -35,7 +35,7 @@ TEST(Types, NamesAreUniqueAndReadBack) {
   EXPECT_EQ(datatype_from_name("int"), coll_datatype{COLL_INT});
 }
 
-TEST(Types, UnknownOnesSaySo) {
+TEST(Types, UnknownOnesAreNamedUnknown) {
   for (coll_datatype type : {0u, uint32_t{COLL_DATATYPE_END_}, 1000u}) {
     EXPECT_EQ(datatype_size(type), 0u);
     EXPECT_EQ(datatype_name(type), nullptr);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Least squares: parameters that made the points are found again, noise stays within its bounds, nothing is negative.
+// Least squares: a fit finds the parameters that generated the points, noise stays within bounds, and no parameter is
+// negative.
 #include "model/fit.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ std::vector<Observation> line(double startup, double per_byte, double noise = 0)
   return seen;
 }
 
-TEST(Fit, FindsWhatMadeThePoints) {
+TEST(Fit, FindsTheParametersOfThePoints) {
   const Fit found = fit(line(1.5, 1e-4));
   ASSERT_EQ(found.coefficients.size(), 2u);
   EXPECT_NEAR(found.coefficients[0], 1.5, 1e-9);
@@ -30,7 +31,7 @@ TEST(Fit, FindsWhatMadeThePoints) {
 }
 
 TEST(Fit, WeighsPointsByTheirOwnSize) {
-  // In absolute terms the startup would drown: the longest point is a thousand times as long.
+  // With absolute errors the startup would have no weight: the longest point is a thousand times as long.
   const Fit found = fit(line(1.5, 1e-4, 0.05));
   EXPECT_NEAR(found.coefficients[0], 1.5, 0.15);
   EXPECT_NEAR(found.coefficients[1], 1e-4, 1e-5);
@@ -39,7 +40,7 @@ TEST(Fit, WeighsPointsByTheirOwnSize) {
 }
 
 TEST(Fit, NothingIsNegative) {
-  // Times that shrink below what the line through the longer ones says: a negative startup would fit best.
+  // Short times are below the line through the longer ones: a negative startup would fit best.
   std::vector<Observation> seen = {{{1, 1000}, 0.5}, {{1, 2000}, 1.5}, {{1, 4000}, 3.5}};
   const Fit found = fit(seen);
   EXPECT_EQ(found.coefficients[0], 0);
@@ -54,7 +55,7 @@ TEST(Fit, TermsThatThePointsDoNotShowAreZero) {
   EXPECT_TRUE(fit({}).coefficients.empty());
 }
 
-TEST(Gamma, IsTheQuadraticOfTheTextsThroughOne) {
+TEST(Gamma, IsTheQuadraticOfThePapersThroughOne) {
   const Gamma knl = {.quadratic = 0.11, .linear = 1.6};
   std::vector<Contended> seen;
   for (double c : {1., 2., 4., 8., 16., 64.}) seen.push_back({c, knl(c)});

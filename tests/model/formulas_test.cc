@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The closed formulas, against sums worked out by hand from the texts' parameters.
+// Compares the closed formulas with sums computed by hand from the parameters of the papers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ class OnKnl : public ::testing::Test {
   }
 };
 
-TEST_F(OnKnl, OneCopyIsThatOfTheText) {
+TEST_F(OnKnl, OneCopyCostsAsInThePaper) {
   EXPECT_NEAR(on_.copy(mib).total_us(), copy(mib, 1), 1e-6);
   EXPECT_NEAR(on_.copy(mib, 8).total_us(), copy(mib, 0.11 * 63 + 1.6 * 7 + 1), 1e-6);
   EXPECT_NEAR(on_.copy(4097).lock_us, 0.5, 1e-9);  // two pages
@@ -44,7 +44,7 @@ TEST_F(OnKnl, ScatterAddsUp) {
   EXPECT_NEAR(scatter_throttled_read(on_, mib, {.k = 10}).startup_us, 7 * 1.43, 1e-9);  // k need not divide p
 }
 
-TEST_F(OnKnl, GatherIsScatterTheOtherWay) {
+TEST_F(OnKnl, GatherIsScatterReversed) {
   for (double bytes : {100.0, 5000.0, mib}) {
     EXPECT_EQ(gather_parallel_write(on_, bytes, {}).total_us(), scatter_parallel_read(on_, bytes, {}).total_us());
     EXPECT_EQ(gather_sequential_read(on_, bytes, {}).total_us(), scatter_sequential_write(on_, bytes, {}).total_us());
@@ -77,7 +77,7 @@ TEST_F(OnKnl, ScatterAllgatherMovesTheVectorTwice) {
   EXPECT_NEAR(terms.transfer_us, (64 + 63) * mib / 3290, 1e-3 * terms.transfer_us);
 }
 
-// A block is a copy of its own, whoever has it.
+// Each block is one copy, whichever rank has it.
 TEST_F(OnKnl, AllgatherFormsMoveTheSameBlocks) {
   const Terms ring = allgather_ring_source_read(on_, mib, {}), doubling = allgather_recursive_doubling(on_, mib, {}),
               bruck = allgather_bruck(on_, mib, {});
@@ -89,7 +89,7 @@ TEST_F(OnKnl, AllgatherFormsMoveTheSameBlocks) {
   EXPECT_EQ(alltoall_pairwise(on_, mib, {}).startup_us, ring.startup_us);
 }
 
-// On Broadwell neighbours of the next socket are dearer (CMA V-A.5: neighbour 1 against neighbour 15).
+// On Broadwell, neighbours on the other socket cost more (CMA V-A.5: neighbour 1 versus neighbour 15).
 TEST(OnTwoSockets, NearNeighboursAreBetter) {
   testing::Placed placed("broadwell", 28);
   placed.table.access[size_t(Mechanism::cma)].bandwidth_gbs.at[size_t(topo::Distance::node)] = 6;
@@ -98,7 +98,7 @@ TEST(OnTwoSockets, NearNeighboursAreBetter) {
   EXPECT_LE(allgather_ring_source_read(on, mib, {}).total_us(), allgather_ring_neighbor(on, mib, {.k = 15}).total_us());
 }
 
-// gamma = 1 and equal costs: one distance, no locks, so the pipelines' bounds are plain sums.
+// gamma = 1 and equal costs: one distance, no locks, so the bounds of the pipelines are plain sums.
 TEST(Pipelines, HierarchicalHidesAllLevelsButTheSlowest) {
   const testing::Placed placed("epyc-2p", 64);
   const Setting on(placed.table, placed.hierarchy, Mechanism::mapped);
@@ -126,7 +126,7 @@ TEST(Barriers, FlagsOnly) {
   EXPECT_LE(barrier_dissemination(on, 0, {}).flags_us, 5 * 0.15 + 1e-9);
 }
 
-// Loads and stores of a core are in the ratio of the volumes where nothing else costs.
+// Loads and stores of a core have the ratio of the volumes if nothing else costs time.
 TEST(Reductions, FollowTheVolumes) {
   testing::Placed placed("nodea", 64);
   placed.table.links = {};
@@ -140,7 +140,8 @@ TEST(Reductions, FollowTheVolumes) {
   EXPECT_LT(ma, ring);
 }
 
-// Two ranks need a copy of what one of them has for the other, of which each may make a half; sixteen need no less time.
+// Two ranks need one copy of the data that one has for the other, of which each may make a half; sixteen ranks need at
+// least as long.
 TEST(EveryFormula, CostsACopyBetweenTwoRanksAndNoLessBetweenMore) {
   constexpr double bytes = 65536;
   const testing::Placed two("broadwell", 2), many("broadwell", 16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What calibration writes and communicators look for: the choices of a table, its file's name, where it is found.
+// Tables that calibration writes and communicators read: the choices, the file name, the directories.
 #include "model/own_table.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ std::string refusal(const std::string& what, const std::string& by) {
   return parse_table(text, "t.json", table).text();
 }
 
-// The line on which `what` first stands in the table as it is written.
+// The line of the written table on which `what` first occurs.
 std::string line_of(const std::string& what) {
   const std::string text = write_table(measured());
   return std::to_string(1 + std::count(text.begin(), text.begin() + long(text.find(what)), '\n'));
@@ -135,7 +135,7 @@ TEST_F(FindTable, TheFirstDirectoryThatHasOneDecides) {
   EXPECT_FALSE(find_table("none", directories, native).found);
 }
 
-TEST_F(FindTable, ThatOfAnotherMachineOnlyWhenAsked) {
+TEST_F(FindTable, ThatOfAnotherMachineOnlyIfRequested) {
   Fingerprint older = here;
   older.kernel += "-older";
   write(directories[0], "of-older", older);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every algorithm that the library has is priced, and prices behave: more bytes cost no less, parameters stay in range.
+// Every algorithm of the library has a price, and prices are consistent: more bytes cost at least as much, parameters
+// stay in range.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -54,7 +55,7 @@ TEST(Prices, AreFiniteOnEveryMachineAndGrowWithTheVector) {
 TEST(Prices, RankingIsBestFirstAndWhole) {
   const testing::Placed on("epyc-2p", 64), flat("knl", 64);
   for (const Priced& priced : rank_choices("scatter", flat.table, flat.hierarchy, 65536))
-    EXPECT_NE(priced.row->algorithm, "hierarchical");  // one NUMA node: there is nothing to split
+    EXPECT_NE(priced.row->algorithm, "hierarchical");  // one NUMA node: nothing to split
   const auto choices = rank_choices("allreduce", on.table, on.hierarchy, 65536);
   size_t expected = 0;
   for (const Row& row : rows()) expected += row.collective == "allreduce";

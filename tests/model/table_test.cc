@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables: the machines of the texts, writing and reading back, everything that must be refused, with its line.
+// Tables: the machines of the papers, writing and reading back, and everything that must be refused, with its line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text.replace(at, what.size(), by);
 }
 
-// The message, "" when it was taken.
+// Returns the message; "" if the table was accepted.
 std::string refusal(const std::string& text) {
   Table table;
   table.name = "untouched";
@@ -36,7 +36,7 @@ std::string refusal(const std::string& text) {
   return status.text();
 }
 
-TEST(Machines, AllOfTheTextsAreThere) {
+TEST(Machines, AllOfThePapersExist) {
   EXPECT_EQ(machine_names(), (std::vector<std::string>{"arm-n1", "broadwell", "default", "epyc-1p", "epyc-2p", "knl",
                                                        "nodea", "nodeb", "power8"}));
   for (const std::string& name : machine_names()) {
@@ -44,7 +44,7 @@ TEST(Machines, AllOfTheTextsAreThere) {
     EXPECT_EQ(table.name, name);
     topo::Machine described;
     ASSERT_TRUE(topo::load_synthetic(table.topology, described).ok()) << name;
-    // The description and the fingerprint are the same machine.
+    // The description and the fingerprint are of the same machine.
     EXPECT_EQ(described.cores, table.fingerprint.cores) << name;
     EXPECT_EQ(described.packages, table.fingerprint.sockets) << name;
     EXPECT_EQ(described.numas, table.fingerprint.numas) << name;
@@ -67,7 +67,7 @@ TEST(Machines, OfCmaTableIV) {
     EXPECT_EQ(cma.page_us, line.page_us);
     EXPECT_EQ(cma.page_bytes, line.page_bytes);
     EXPECT_EQ(cma.gamma(1), 1);
-    // Beyond 1 the text's quadratic, moved to pass through gamma(1) = 1.
+    // Beyond 1, the quadratic of the paper, shifted to pass through gamma(1) = 1.
     const auto text = [&](double c) { return line.quadratic * c * c + line.linear * c; };
     for (int c : {2, 8, 64}) EXPECT_NEAR(cma.gamma(c), text(c) - text(1) + 1, 1e-9) << line.name;
   }
@@ -99,8 +99,8 @@ TEST(Json, WritesWhatItReads) {
   }
 }
 
-TEST(Json, DistancesLeftOutTakeTheNextNearerOne) {
-  const Table knl = machine("knl");  // gives core, numa, node
+TEST(Json, MissingDistancesUseTheNextNearerOne) {
+  const Table knl = machine("knl");  // has core, numa and node
   EXPECT_EQ(knl.flag_ns[topo::Distance::l3], knl.flag_ns[topo::Distance::core]);
   EXPECT_EQ(knl.flag_ns[topo::Distance::socket], knl.flag_ns[topo::Distance::numa]);
   EXPECT_EQ(knl.flag_ns[topo::Distance::self], knl.flag_ns[topo::Distance::core]);
@@ -155,7 +155,7 @@ TEST(OwnTable, ThatOfAnotherMachineIsRefusedWithTheDifference) {
   std::ofstream(path) << write_table(measured);
   const topo::Status refused = read_own_table(path, here, table);
   EXPECT_NE(refused.text().find("another machine (kernel:"), std::string::npos) << refused.text();
-  EXPECT_TRUE(find_machine(path, table).ok());  // asked for by name
+  EXPECT_TRUE(find_machine(path, table).ok());  // the user has named it
   std::remove(path.c_str());
 }
 
@@ -195,14 +195,14 @@ TEST(BuiltIn, OfAFamilyTheNearestMachineDecides) {
   }
 }
 
-// What prices are asked for must be there, whatever a text leaves out.
+// Values that prices need must exist, whatever a paper omits.
 TEST(BuiltIn, TheNearestTableHasAllMechanisms) {
   for (const char* processor : {"AMD EPYC", "Neoverse-N1", "POWER8", "Intel(R) Xeon(R) Platinum 8163", ""})
     for (Mechanism mechanism : all_mechanisms)
       EXPECT_TRUE(nearest_table({.processor = processor})->of(mechanism).available) << processor << name(mechanism);
 }
 
-// Rates by size: between two sizes times per byte are interpolated, beyond the ends nothing is invented.
+// Rates by size: between two sizes, times per byte are interpolated; beyond the ends, the nearest size counts.
 TEST(Caches, AreWrittenReadAndInterpolated) {
   Table table = machine("default");
   EXPECT_TRUE(table.caches.empty());

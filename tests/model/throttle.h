@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many processes may copy from one owner at once, and by which way a scatter should go (CMA IV-A.3).
+// How many processes may copy from one owner concurrently, and with which algorithm a scatter should run (CMA IV-A.3).
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ struct Throttle {
   Terms terms;
 };
 
-// The k of least ceil(p/k) C(gamma_k), from all of 1 ... p, with whole steps. More than the cores of one socket never
-// share an owner: beyond them the lock crosses sockets (CMA IV-A.4), which gamma does not tell.
+// Returns the k of least ceil(p/k) C(gamma_k), over all k from 1 to p. k never exceeds the cores of one socket: beyond
+// them the lock crosses sockets (CMA IV-A.4), which gamma does not include.
 inline Throttle best_throttle(const Setting& on, double bytes) {
   const Fingerprint& of = on.table().fingerprint;
   const int most = std::min(on.ranks(), std::max(of.cores / std::max(of.sockets, 1), 1));
@@ -27,7 +27,7 @@ inline Throttle best_throttle(const Setting& on, double bytes) {
   return best;
 }
 
-// k where ceil(p/k) is taken as p/k and messages are long: sqrt(s beta / (l a)).
+// Returns k if ceil(p/k) is approximated by p/k and messages are long: sqrt(s beta / (l a)).
 inline double throttle_estimate(const Setting& on) {
   const Access& of = on.access();
   const double page_us = of.page_bytes / bytes_per_us(of.bandwidth_gbs[on.far()]);

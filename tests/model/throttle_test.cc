@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The throttle that the search finds from CMA Table IV is the one that the text measured.
+// The search finds from CMA Table IV the throttle that the paper measured.
 #include <gtest/gtest.h>
 
 #include "machines.h"
@@ -18,7 +18,7 @@ struct Case {
 };
 constexpr Case cases[] = {{"knl", 64, 8, 6.7}, {"broadwell", 28, 4, 4.0}, {"power8", 20, 10, 31}};
 
-TEST(Throttle, OfLargeMessagesIsThatOfTheText) {
+TEST(Throttle, OfLargeMessagesIsThatOfThePaper) {
   for (const Case& of : cases) {
     const testing::Placed on(of.machine, of.ranks);
     const Setting cma(on.table, on.hierarchy, Mechanism::cma);
@@ -28,7 +28,7 @@ TEST(Throttle, OfLargeMessagesIsThatOfTheText) {
   }
 }
 
-// No constant: other parameters give another throttle.
+// The throttle is no constant: other parameters give another one.
 TEST(Throttle, FollowsTheParameters) {
   testing::Placed on("knl", 64);
   Access& cma = on.table.access[size_t(Mechanism::cma)];
@@ -39,7 +39,7 @@ TEST(Throttle, FollowsTheParameters) {
   EXPECT_LE(best_throttle(Setting(on.table, on.hierarchy, Mechanism::cma), 4 * mib).k, 3);
 }
 
-// Power8's 20 ranks would all read at once, were there one socket; with two the lock alone speaks against it.
+// With one socket, all 20 ranks of Power8 would read concurrently; with two, the lock alone limits them.
 TEST(Throttle, StaysWithinOneSocket) {
   testing::Placed on("power8", 20);
   const Setting cma(on.table, on.hierarchy, Mechanism::cma);
@@ -50,7 +50,7 @@ TEST(Throttle, StaysWithinOneSocket) {
   EXPECT_EQ(best_throttle(cma, 4 * mib).k, 20);
 }
 
-// Nothing limits how many ranks access one at the same time.
+// Nothing limits how many ranks access one rank concurrently.
 bool is_parallel(const Priced& priced) {
   const std::string_view name = priced.row->algorithm;
   return name == "parallel_read" || name == "parallel_write" || name == "grouped";
@@ -70,7 +70,7 @@ TEST(Scatter, LargeMessagesAreThrottledAndSmallOnesAreNot) {
   }
 }
 
-// Where the search leaves parallel reads, and that it does not come back to them.
+// The search changes from parallel reads at some size, and does not return to them.
 TEST(Scatter, ParallelReadsAreForShortMessagesOnly) {
   for (const Case& of : cases) {
     const testing::Placed on(of.machine, of.ranks);

@@ -6,13 +6,13 @@
 namespace coll::model::volume {
 
 struct Volume {
-  // Negative where the algorithm does not make that collective.
+  // Negative if the algorithm does not implement the collective.
   double reduce_scatter, allreduce, reduce;
 };
 
 inline Volume ring(int p) { return {5.0 * (p - 1), 7.0 * (p - 1), -1}; }
 
-// Recursive halving and doubling; the text's last term is printed 1/log p and is 1/p.
+// Recursive halving and doubling; the paper prints its last term as 1/log p, but it is 1/p.
 inline Volume rabenseifner(int p) {
   double halves = 0;
   for (double part = 0.5; part >= 1.0 / p; part /= 2) halves += part;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The data access volumes at p = 64, m = 2, and what the texts say of them.
+// The data access volumes at p = 64, m = 2, as in the papers.
 #include <gtest/gtest.h>
 
 #include "volume.h"
@@ -31,7 +31,7 @@ TEST(Volume, RgCountsItsLevels) {
   EXPECT_DOUBLE_EQ(rg(16, 3).allreduce - rg(16, 3).reduce, 32);
 }
 
-// "Smaller for p >= 4" is a tie with ring at p = 4, m = 2.
+// The paper's "smaller for p >= 4" is a tie with the ring at p = 4, m = 2.
 TEST(Volume, MovementAvoidingTiesWithRingAtFour) {
   EXPECT_EQ(movement_avoiding_socket(4, 2).allreduce, ring(4).allreduce);
   EXPECT_LT(movement_avoiding_socket(5, 2).allreduce, ring(5).allreduce);

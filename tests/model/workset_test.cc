@@ -11,7 +11,7 @@ using plan::Collective;
 
 constexpr uint64_t slices[] = {64, 4096, 131072}, vectors[] = {0, 64, 1 << 16, 5 << 20};
 
-TEST(WorkSet, FormulasOfTheTexts) {
+TEST(WorkSet, FormulasOfThePapers) {
   for (uint64_t p : {2, 3, 8, 64})
     for (uint64_t I : slices)
       for (uint64_t s : vectors) {
@@ -23,9 +23,9 @@ TEST(WorkSet, FormulasOfTheTexts) {
       }
 }
 
-// Where the socket-aware allreduce begins to bypass the cache on YHCCL's nodes: the largest vector in KiB that does not.
-// The text prints 2176 and 1152, which are those of one socket; its nodes have two.
-TEST(WorkSet, SwitchPointsOfTheText) {
+// The size from which the socket-aware allreduce bypasses the cache on YHCCL's nodes: the largest vector in KiB that
+// does not. The paper prints 2176 and 1152, the values of one socket; its nodes have two.
+TEST(WorkSet, SwitchPointsOfThePaper) {
   constexpr uint64_t kib = 1024, mib = kib * kib;
   const auto begins_at = [](uint64_t cache, uint64_t p, uint64_t m, uint64_t slice) {
     uint64_t s = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Included before a test program, makes its collectives non-blocking: each is started, and then completed in one way or
-   another. The PMPI_ calls that it compares with stay what they are. So do barriers: a program may have the shim ready for a
-   communicator from the start, because Open MPI 4.1's own non-blocking reductions by operations that do not commute hang now
-   and then. */
+/* Included before a test program, makes its collectives non-blocking: each is started, and then completed by one of the
+   functions for that. PMPI_ calls, the reference, stay blocking. So do barriers: with them a program can have the shim ready for a
+   communicator from the start, because non-blocking reductions of Open MPI 4.1 with operations that do not commute hang
+   sometimes. */
 #ifndef TESTS_MPI_AS_NONBLOCKING_H
 #define TESTS_MPI_AS_NONBLOCKING_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* As as_nonblocking.h, but with persistent requests: each is made, started, completed in one way or another, and freed. */
+/* Like as_nonblocking.h, but with persistent requests: each is created, started, completed, and freed. */
 #ifndef TESTS_MPI_AS_PERSISTENT_H
 #define TESTS_MPI_AS_PERSISTENT_H
 

@@ -111,7 +111,7 @@ enum { ints = 240, room = 4 * ints };
 struct layout {
   MPI_Datatype type;
   int count;
-  int place[ints]; /* where in the buffer the i-th integer of the message lies */
+  int place[ints]; /* index in the buffer of the i-th integer of the message */
 };
 
 enum { layouts = 12 };
@@ -136,7 +136,7 @@ static void make_layout(int which, struct layout *layout) {
       for (int i = 0; i < ints; i++) layout->place[i] = i / 4 * 7 + i % 4;
       break;
     case 3: /* a vector without */ MPI_Type_vector(ints / 4, 4, 4, MPI_INT, &layout->type); break;
-    case 4: /* no gap, but backwards: looks contiguous by its sizes */
+    case 4: /* no gap, but reversed: its sizes look contiguous */
       for (int i = 0; i < ints; i++) lengths[i] = 1, places[i] = ints - 1 - i, layout->place[i] = ints - 1 - i;
       MPI_Type_indexed(ints, lengths, places, MPI_INT, &layout->type);
       break;
@@ -212,7 +212,7 @@ static void check_bottom(void) {
   MPI_Type_free(&both);
 }
 
-/* A handle that comes again for another layout. */
+/* A handle that MPI reuses for another layout. */
 static void check_reused_handles(void) {
   for (int round = 0; round < 200; round++) {
     MPI_Datatype type;
@@ -227,7 +227,7 @@ static void check_reused_handles(void) {
   }
 }
 
-/* Memory that all ranks share: [ranks] integers. Not by MPI: MPICH 5.0.0 to 5.0.2 take ranks of one node for ranks of several. */
+/* Memory that all ranks share: [ranks] integers. Not allocated by MPI: MPICH 5.0.0 to 5.0.2 believe that ranks of one node are on several. */
 static int *shared_integers(int ranks) {
   char path[] = "/dev/shm/libcoll-bcast-test-XXXXXX";
   int file = world_rank == 0 ? mkstemp(path) : -1;

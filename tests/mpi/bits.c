@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-/* Of very different size, so that every other order of adding gives other bits. */
+/* Values of very different size, so that every other order of addition gives other bits. */
 static float value(int rank, int i) {
   const unsigned mixed = (unsigned)(rank + 1) * 2654435761u + (unsigned)i * 40503u + test_seed();
   return ldexpf((float)(mixed % 4001) - 2000, (int)(mixed / 4001 % 60) - 30);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every collective, with blocks above all: each call is made twice, once as MPI_x and once as PMPI_x, which the shim does
+/* Every collective, mainly those with blocks: each call is made twice, once as MPI_x and once as PMPI_x, which the shim does
    not see, and the whole receive buffers are compared, gaps too. Every rank draws the same random numbers for what must
    agree, and its own for how it describes its data. On MPI_COMM_WORLD, and on communicators whose ranks are in another
    order: with COLL_NODE_SIZE nodes have unequally many ranks, and not adjacent ones. */
@@ -22,8 +22,8 @@ static MPI_Datatype types[kinds];
 static void make_types(void) {
   MPI_Datatype part;
   MPI_Type_contiguous(2, MPI_INT, &types[0]);                            /* in order */
-  MPI_Type_dup(MPI_2INT, &types[1]);                                     /* in order, another way */
-  MPI_Type_vector(2, 1, 2, MPI_INT, &types[2]);                          /* a gap inside, none behind */
+  MPI_Type_dup(MPI_2INT, &types[1]);                                     /* in order, constructed differently */
+  MPI_Type_vector(2, 1, 2, MPI_INT, &types[2]);                          /* a gap inside */
   MPI_Type_create_resized(types[0], 0, 4 * sizeof(int), &types[3]);      /* a gap behind */
   MPI_Type_indexed(2, (int[]){1, 1}, (int[]){1, 0}, MPI_INT, &types[4]); /* backwards */
   MPI_Type_create_resized(types[2], 0, span * sizeof(int), &part);       /* both gaps */
@@ -36,10 +36,10 @@ static void free_types(void) {
   for (int i = 0; i < kinds; i++) MPI_Type_free(&types[i]);
 }
 
-/* A datatype of one's own, among those in order only when `plain`. */
+/* Returns a random datatype, in order if `plain`. */
 static MPI_Datatype any_type(int plain) { return types[own(plain ? 2 : kinds)]; }
 
-/* ---- the communicator at hand -------------------------------------------------------------------------------------------- */
+/* ---- the current communicator -------------------------------------------------------------------------------------------- */
 
 static MPI_Comm comm;
 static int rank, size;
@@ -61,7 +61,7 @@ static void compare(const char *what, int round) {
     CHECK(got[i] == expected[i], "%s, round %d: [%zu] is %d, without the shim %d", what, round, i, got[i], expected[i]);
 }
 
-/* Calls `call` with the buffer to receive into, by the shim and without it. */
+/* Calls `call` twice, with the receive buffer for the shim and with that for MPI. */
 #define BOTH(what, ...)                             \
   do {                                              \
     fill();                                         \
@@ -91,7 +91,7 @@ static void check_regular(int round, int count) {
 
 /* ---- blocks of any length ----------------------------------------------------------------------------------------------------- */
 
-/* Places for the blocks in an order of their own, with gaps. */
+/* Displacements of the blocks in a random order, with gaps. */
 static void place(const int *counts, int *displs) {
   int at = 0;
   const int first = own(size), step = own(2) ? 1 : size - 1;
@@ -122,7 +122,7 @@ static void check_irregular(int round, int most) {
   BOTH("allgatherv", Allgatherv(send_buffer, mine, from, into, counts, displs, to_all, comm));
   BOTH("allgatherv in place", Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, into, counts, displs, to_all, comm));
 
-  /* What rank i sends to rank j: the same number at both. */
+  /* The number of elements that rank i sends to rank j; both ranks have the same number. */
   int matrix[size][size];
   for (int i = 0; i < size; i++)
     for (int j = 0; j < size; j++) matrix[i][j] = common(4) == 0 ? 0 : common(most + 1);
@@ -162,7 +162,7 @@ static void check_reductions(int round, int most, MPI_Op own_op) {
   BOTH("reduce_scatter_block", Reduce_scatter_block(send_buffer, into, count, type, op, comm));
   BOTH("reduce_scatter", Reduce_scatter(send_buffer, into, counts, type, op, comm));
 
-  /* Outside their results these leave buffers as the library likes: compare those alone. */
+  /* The library may change the buffers of these outside their results: compare the results only. */
   const size_t width = own_operation ? 2 : 1;
   fill();
   MPI_Reduce(send_buffer, got, count, type, op, root, comm);
@@ -244,7 +244,7 @@ static void check_deterministic(int count) {
 
 enum { largest = 3000, long_count = 45000 };
 
-/* No element at any rank: a call has no memory of its own then, on a new communicator least of all. */
+/* No element on any rank, on a new communicator, too: such a call has no memory. */
 static void check_empty(void) {
   const int round = -1;
   int counts[size];
@@ -277,7 +277,7 @@ static void check_all(unsigned seed, int rounds, MPI_Op own_op) {
   check_own_block();
 }
 
-/* Messages that go in several pieces, of data in order. */
+/* Messages of data in order that are sent in several parts. */
 static void check_long(MPI_Op own_op) {
   const int root = size - 1, is_root = rank == root, round = 0, count = long_count;
   const MPI_Datatype type = types[0];
@@ -305,7 +305,7 @@ static void check_long(MPI_Op own_op) {
   check_deterministic(size * count);
 }
 
-/* Reductions that go in several pieces even by several leaders. */
+/* Reductions that several leaders make in several parts. */
 static void check_very_long(void) {
   const int count = 2500001, root = world_size - 1;
   int *mine = allocate((size_t)count * sizeof *mine), *sum = allocate((size_t)count * sizeof *sum);
@@ -348,7 +348,7 @@ int main(int argc, char **argv) {
   MPI_Gather(send_buffer, 0, MPI_INT, got, 0, MPI_INT, 0, MPI_COMM_WORLD);
   MPI_Alltoall(send_buffer, 0, MPI_INT, got, 0, MPI_INT, MPI_COMM_WORLD);
   if (world_size > 2) {
-    /* Those with even ranks first, then backwards; then the same without one of them. */
+    /* Even ranks first, then reversed; then the same without one of them. */
     const int key = world_rank % 2 == 0 ? world_rank : 2 * world_size - world_rank;
     MPI_Comm_split(MPI_COMM_WORLD, 0, key, &comm);
     check_all(seed + 1, rounds_elsewhere, own_op);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Attributes whose copy and delete callbacks use collectives on the communicator that is duplicated or freed, set before
-   or after its first collective. The next communicator, which may have the same handle, must know nothing of it. */
+   or after its first collective. The next communicator, which may have the same handle, must not be affected by it. */
 #include "check.h"
 
 enum { copy_uses = 1, delete_uses = 2, set_first = 4, duplicated = 8, disconnected = 16, all_modes = 32 };
 
 static int mode, called;
 
-/* Against what the ranks know of themselves, and against the call without any tool. */
+/* Compares with the expected values, and with the call without the shim. */
 static void use(MPI_Comm comm, const char *what) {
   int rank, size, sum = -1, all = -1, word;
   MPI_Comm_rank(comm, &rank);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the test programs share. They are plain MPI programs and know nothing of libcoll. */
+/* Functions of the test programs. These are plain MPI programs without libcoll. */
 #ifndef TESTS_MPI_CHECK_H
 #define TESTS_MPI_CHECK_H
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the standard ABI has for Fortran's handles. */
+/* Handles of Fortran in the standard ABI. */
 #if defined(MPI_ABI_VERSION) && !defined(OPEN_MPI) && !defined(MPICH_VERSION)
 #define MPI_Fint int
 #define MPI_Request_c2f MPI_Request_toint
@@ -55,7 +55,7 @@ static inline void start(int *argc, char ***argv) {
 #endif
 }
 
-/* The runner looks for the line: a program that ends early without a word has not passed. */
+/* The runner looks for this line: a program that ends early without it has not passed. */
 static inline int done(void) {
   const int rank = world_rank;
   MPI_Finalize();

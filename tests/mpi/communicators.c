@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Communicators of every kind, made and freed often: right results, and nothing left behind. */
+/* Communicators of every kind, created and freed often: right results, and no leaks. */
 #include "check.h"
 
 #include <dirent.h>
@@ -92,7 +92,7 @@ static void check_leaks(void) {
   CHECK(open_descriptors() <= descriptors, "%d descriptors, %d after %d rounds", descriptors, open_descriptors(),
         rounds);
   CHECK(mapped_segments() <= segments + 8, "%d mappings, %d after %d rounds", segments, mapped_segments(), rounds);
-  /* MPI itself grows by a little. The address sanitizer keeps freed memory back, so its figures say nothing. */
+  /* MPI itself grows by a little. The address sanitizer delays freeing, so sizes are not checked with it. */
   const char *preloaded = getenv("LD_PRELOAD");
   if (preloaded != NULL && strstr(preloaded, "libasan") != NULL) return;
   CHECK(mapped_kib() <= kib + 16 * 1024, "%ld KiB mapped, %ld after %d rounds", kib, mapped_kib(), rounds);
@@ -110,7 +110,7 @@ static void check_many(void) {
   for (int i = 1; i < many; i += 2) MPI_Comm_free(&comms[i]);
 }
 
-/* The attribute of the program is copied, whatever others hang on the same communicator. */
+/* The attribute of the program is copied, whatever other attributes the communicator has. */
 static int copies, deletions;
 static int copy_attribute(MPI_Comm comm, int key, void *extra, void *value, void *copied, int *flag) {
   (void)comm, (void)key, (void)extra;
@@ -149,7 +149,7 @@ static void check_self(void) {
   CHECK(out == 3.5, "MPI_COMM_SELF: %g", out);
 }
 
-/* Made by its members alone, while the others go on. */
+/* Created by its members alone, while the others continue. */
 static void check_group(void) {
   MPI_Group all, group;
   MPI_Comm comm;
@@ -196,7 +196,7 @@ static void set_at_the_end(void) {
   MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
 }
 
-/* A communicator that no other was made from. */
+/* A communicator without a parent. */
 static void check_session(void) {
 #if MPI_VERSION >= 4
   MPI_Session session;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dies HOW: the last rank ends while the others wait for it in a collective.
    kill, exit: the launcher ends the job, as it does without the shim.
-   handler: the launcher lets the others live; they return from the collective with an error, behind the communicator's
+   handler: the launcher does not end the others; the collective returns an error on them, after calling the communicator's
    error handler.
    fatal: the same with the handler that ends the process. */
 #include "check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages to all, a barrier, and then receives while a probe finds something: everything was sent before the barrier, so
-   nothing may be missed. MPI does not promise that, but with its own barrier it is so. */
+   no message may be missing. MPI does not guarantee that, but its own barrier behaves so. */
 #include "check.h"
 
 enum { most = 10, rounds = 60 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Wrong arguments under MPI_ERRORS_RETURN and under a handler of the program's own. Prints what comes back; the
+/* Wrong arguments under MPI_ERRORS_RETURN and under a handler of the program. Prints the returned errors; the
    runner compares the lines with those of a run without the shim. */
 #include "check.h"
 
-/* Lines of ranks would mix on their way to standard output: rank 0 prints them all at the end. */
+/* Lines of several ranks would be interleaved: rank 0 prints all of them at the end. */
 static char text[1 << 14];
 static size_t length;
 
@@ -141,8 +141,8 @@ static void right_calls(void) {
   report("right: barrier", MPI_Barrier(comm));
 }
 
-/* As the first collective, for which the shim makes communicators of its own: none may get this handle. Open MPI looks
-   into what it has freed. */
+/* The freed communicator is used in the first collective, when the shim creates its own communicators: none of them may
+   get this handle. Open MPI reads the freed object. */
 static void freed_communicator(void) {
 #ifdef MPICH
   MPI_Comm freed, copy;
@@ -162,14 +162,14 @@ int main(int argc, char **argv) {
   no_communicator();
   wrong_operations();
 
-  /* Wrong calls first: nothing collective may happen on behalf of them. */
+  /* Wrong calls first: they must not cause any collective communication. */
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   wrong_arguments();
   right_calls();
   wrong_arguments();
   wrong_blocks();
   right_calls();
-  /* Over several nodes ranks would wait for ever for what the one with the error no longer sends. */
+  /* Over several nodes ranks would wait without end for data that the rank with the error no longer sends. */
   if (argc > 1 && strcmp(argv[1], "lengths") == 0) wrong_lengths();
   right_calls();
   MPI_Comm_free(&comm);

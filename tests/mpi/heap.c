@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The allocator as a program sees it, with COLL_HEAP=shared and without: what C promises of it, children of fork(),
+/* The allocator as a program sees it, with COLL_HEAP=shared and without: the guarantees of C, children of fork(),
  * threads, and collectives on all of that. Whether large memory is shared is read off /proc. */
 #define _GNU_SOURCE
 #include "check.h"
@@ -32,7 +32,7 @@ static int in_shared_memory(const void *memory) {
   return found;
 }
 
-/* Of the file behind the heap. */
+/* Size of the file of the heap. */
 static long long shared_bytes(void) {
   for (int fd = 3; fd < 1024; fd++) {
     char path[64], name[256] = "";
@@ -77,7 +77,7 @@ static void check_family(void) {
   CHECK(memory != NULL && in_shared_memory(memory) == shared, "realloc of nothing");
   CHECK(realloc(memory, 0) == NULL, "realloc to nothing");
 
-  /* Zeroed memory, also where something was before. */
+  /* Zeroed memory, also in reused memory. */
   for (int turn = 0; turn < 4; turn++) {
     memory = calloc(3, large);
     CHECK(memory != NULL, "calloc");
@@ -110,7 +110,7 @@ static void check_sum(int *data, int count) {
     CHECK(data[i] == i % 1000 * world_size + world_size * (world_size - 1) / 2, "sum %d: %d", i, data[i]);
 }
 
-/* With a shim, MPI's own memory is shared in any case. Hints are for the library below. */
+/* With a shim, MPI_Alloc_mem() always returns shared memory. Hints are for the underlying MPI library. */
 static void check_alloc_mem(void) {
   const char *preloaded = getenv("LD_PRELOAD");
   const int taken = preloaded != NULL && strstr(preloaded, "libcoll_mpi_") != NULL;
@@ -123,7 +123,7 @@ static void check_alloc_mem(void) {
     fill(several[i], sizes[i], (unsigned)i);
   }
   MPI_Info_create(&hints);
-  MPI_Info_set(hints, "somebody", "knows");
+  MPI_Info_set(hints, "unknown_key", "value");
   CHECK(MPI_Alloc_mem(large, hints, &hinted) == MPI_SUCCESS, "MPI_Alloc_mem with hints");
   MPI_Info_free(&hints);
   check_sum(hinted, large / (int)sizeof(int));
@@ -131,7 +131,7 @@ static void check_alloc_mem(void) {
   check_sum(several[3], large / (int)sizeof(int));
   for (int i = 0; i < 5; i++) CHECK(MPI_Free_mem(several[i]) == MPI_SUCCESS, "MPI_Free_mem");
   CHECK(MPI_Free_mem(hinted) == MPI_SUCCESS, "MPI_Free_mem of the library's");
-  /* As tools call the library; in any mixture. */
+  /* Tools call the PMPI functions; a program may mix both. */
   CHECK(MPI_Alloc_mem(large, MPI_INFO_NULL, &several[0]) == MPI_SUCCESS, "MPI_Alloc_mem");
   CHECK(PMPI_Alloc_mem(large, MPI_INFO_NULL, &several[1]) == MPI_SUCCESS, "PMPI_Alloc_mem");
   CHECK(PMPI_Alloc_mem(large, MPI_INFO_NULL, &several[2]) == MPI_SUCCESS, "PMPI_Alloc_mem");
@@ -145,7 +145,7 @@ static int exit_status_of(pid_t child) {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The child has its own copy of the moment; the parent goes on sharing. */
+/* The child has a copy as of fork(); the parent continues to share. */
 static void check_fork(void) {
   const int count = large / (int)sizeof(int);
   int *data = allocate(large);
@@ -162,7 +162,7 @@ static void check_fork(void) {
       _exit(2);
     if (sparse[0] != 1 || sparse[large] != 0 || sparse[((size_t)4 << 30) - 1] != 2) _exit(3);
     memset(data, 0xee, large);
-    /* The child's allocator works on what it inherited and on its own. */
+    /* The allocator of the child handles inherited blocks and its own. */
     int *own = malloc(2 * large);
     if (own == NULL || in_shared_memory(own)) _exit(4);
     memset(own, 1, 2 * large);
@@ -193,7 +193,7 @@ static void check_fork(void) {
 
 static volatile int stop;
 
-/* Takes, writes, looks, gives back; blocks of one thread must not be those of another. */
+/* Allocates, writes, checks, frees; threads must not get the same blocks. */
 static void *churn(void *argument) {
   const unsigned me = (unsigned)(size_t)argument;
   unsigned char *block[blocks] = {NULL};
@@ -237,7 +237,7 @@ static void check_threads(void) {
   free(data);
 }
 
-/* Memory that peers have mapped and that is free goes back to the system. */
+/* Free memory that peers have mapped is returned to the system. */
 static void check_return(void) {
   if (!shared) return;
   const size_t bytes = (size_t)256 << 20;

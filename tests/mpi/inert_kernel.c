@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Preloaded: a kernel that takes MADV_REMOVE and does nothing, as gVisor and emulators of user mode do. */
+/* Preloaded: accepts MADV_REMOVE and does nothing, as gVisor and user-mode emulators do. */
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

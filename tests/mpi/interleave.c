@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Non-blocking collectives are the library's; blocking ones in between are the shim's. MPI wants all collectives of a
-   communicator begun in the same order everywhere, and lets each rank wait for them when it likes. */
+/* The library performs non-blocking collectives, the shim blocking ones in between. MPI requires all collectives of a
+   communicator to start in the same order on all ranks, and lets each rank wait for them at any time. */
 #include "check.h"
 
 enum { length = 30000, rounds = 12 };
@@ -11,7 +11,7 @@ static void check_words(const int *got, int first, const char *what) {
   for (int i = 0; i < length; i++) CHECK(got[i] == first + i, "%s: [%d] is %d, not %d", what, i, got[i], first + i);
 }
 
-/* Two under way, of which ranks complete now this one, now that one first, with blocking ones before, between, behind. */
+/* Two are active, which ranks complete in different orders, with blocking ones before, between and after. */
 static void check_round(MPI_Comm comm, int round) {
   MPI_Request requests[3];
   const int root = round % world_size;

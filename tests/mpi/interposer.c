@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Another tool, preloaded before or behind the shim: counts calls and hands them to the next in line. Built twice, with
+/* Another tool, preloaded before or behind the shim: counts calls and forwards them to the next library. Built twice, with
    TOOL its name. */
 #include <dlfcn.h>
 #include <mpi.h>

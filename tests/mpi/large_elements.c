@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Elements of more than 2 GiB that do not lie in order: what MPI_Pack of older libraries cannot count. Rank 0 has rows with
+/* Elements of more than 2 GiB with gaps, whose size MPI_Pack of older libraries cannot count. Rank 0 has rows with
    gaps, by a vector and by a subarray; rank 1 has the same data without gaps. */
 #include "check.h"
 

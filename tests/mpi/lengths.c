@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank is wrong about the length of its own blocks, or its root has no buffer: it gets the error, and the other ranks
-   what they asked for. Every such call is followed by right ones, in which all ranks must be again. */
+   right results. Every such call is followed by right ones, in which all ranks must be in step again. */
 #include "check.h"
 
 enum { most = 4000 };
@@ -75,7 +75,7 @@ static void check_all(int count, int wrong, int more) {
   free(out);
 }
 
-/* The library below finds the mistake; the others are done all the same. */
+/* The underlying MPI library reports the error; the other ranks complete. */
 static void check_no_buffer(int count, int root) {
   int *in = new_block(world_rank), *out = new_block(-1);
   int *to = world_rank == root ? NULL : out, code = MPI_Gather(in, count, MPI_INT, to, count, MPI_INT, root, comm);
@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   right();
   const int lengths[] = {2, 10, 300, most - 3};
-  /* Over several nodes, long alltoalls are forwarded, and end as the library below likes it. */
+  /* Over several nodes, long alltoalls are forwarded, and the underlying MPI library decides how they end. */
   const size_t used = sizeof lengths / sizeof lengths[0] - (argc > 1 && strcmp(argv[1], "short") == 0);
   for (size_t i = 0; i < used; i++) {
     for (int more = 0; more < 2; more++) {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nodes on one machine: each has a host name, a network, processes and a /dev/shm of its own, in Linux namespaces. One
-more, the head, is where mpirun runs; no ranks do.
+"""Nodes on one machine: each has a host name, a network, processes and a /dev/shm of its own, in Linux namespaces. On
+one more, the head, mpirun runs but no rank.
 
-Every node is held by one process, which ends when its standard input closes, and with it all that runs there: nothing
-stays behind, however the test ends. Nothing outside these namespaces changes. Needs root."""
+Every node is held by one process, which ends when its standard input closes, and with it all that runs there: no
+process remains, however the test ends. Nothing outside these namespaces changes. Needs root."""
 import contextlib
 import os
 import shutil
@@ -18,7 +18,7 @@ HOLD = "hostname {name} && mount -t tmpfs tmpfs /dev/shm && ip link set lo up &&
 
 
 class Unavailable(Exception):
-    """Why there can be no nodes here."""
+    """Returns why there can be no nodes here."""
 
 
 class Node:
@@ -37,7 +37,7 @@ class Node:
             self.pid = int(children.read().split()[0])
 
     def enter(self, *namespaces):
-        """The command in front of one that is to run in these of the node's namespaces."""
+        """Returns the command in front of one that runs in these namespaces of the node."""
         return ["nsenter", "--target", str(self.pid), *namespaces, "--"]
 
     def ip(self, *words):
@@ -50,7 +50,7 @@ class Node:
 
 
 def connect(nodes):
-    """All on one bridge, which the head has."""
+    """Connects all nodes to one bridge on the head."""
     head = nodes[0]
     head.ip("link", "add", "mpi0", "type", "bridge")
     for node in nodes[1:]:
@@ -62,7 +62,7 @@ def connect(nodes):
 
 
 def write_agent(path, nodes):
-    """What Open MPI starts in place of ssh: AGENT ADDRESS COMMAND..."""
+    """The agent that Open MPI starts instead of ssh: AGENT ADDRESS COMMAND..."""
     entries = "".join(f"  {node.address}) exec {' '.join(node.enter(*NAMESPACES))} sh -c \"$*\" ;;\n" for node in nodes)
     with open(path, "w", encoding="ascii") as file:
         file.write(f'#!/bin/sh\naddress=$1\nshift\ncase $address in\n{entries}esac\necho "no node $address" >&2\nexit 1\n')
@@ -91,5 +91,5 @@ def open_mpi(ranks_of_nodes):
                     "btl_tcp_if_include": NETWORK, "oob_tcp_if_include": NETWORK}
         options = [word for name, value in settings.items() for word in ("--mca", name, value)]
         hosts = ",".join(f"{node.address}:{ranks}" for node, ranks in zip(nodes[1:], ranks_of_nodes))
-        # Not its processes: the agent sees the nodes by their numbers outside.
+        # Not its processes: the agent addresses the nodes by their process numbers outside.
         yield lambda mpirun: [*nodes[0].enter("--net", "--uts"), *mpirun, *options, "--host", hosts]

@@ -37,13 +37,13 @@ static void make_types(void) {
   for (int i = 0; i < kinds; i++) MPI_Type_commit(&types[i]);
 }
 
-/* ---- the communicator at hand ------------------------------------------------------------------------------------------ */
+/* ---- the current communicator ------------------------------------------------------------------------------------------ */
 
 static MPI_Comm comm;
 static int rank, size;
 static int sources[most_edges], destinations[most_edges], in, out;
 
-/* What a rank sends to another has the same length on all edges between them. */
+/* Messages from one rank to another have the same length on all edges between them. */
 static int length(int from, int to, int most) {
   return (from * 7 + to * 5) % 4 == 0 ? 0 : (from * 31 + to * 17) % most;
 }
@@ -110,7 +110,7 @@ static void place_bytes(int blocks, const int *counts, const MPI_Datatype *of, M
 #endif
 
 #ifdef LOSES_DATA
-/* What MPI defines: MPICH 4.0's own MPI_Neighbor_alltoallw loses data where the counts of neighbours differ. */
+/* Computes the result by its definition: MPI_Neighbor_alltoallw of MPICH 4.0 loses data if the counts of neighbours differ. */
 static int by_messages(const void *send, const int *send_counts, const MPI_Aint *send_places,
                        const MPI_Datatype *send_types, void *recv, const int *recv_counts, const MPI_Aint *recv_places,
                        const MPI_Datatype *recv_types, MPI_Comm on) {
@@ -134,7 +134,7 @@ static int by_messages_c(const void *send, const MPI_Count *send_counts, const M
   return by_messages(send, sent, send_places, send_types, recv, received, recv_places, recv_types, on);
 }
 #define PMPI_Neighbor_alltoallw_c by_messages_c
-/* On several nodes the shim forwards it, so that there is nothing right to compare. */
+/* On several nodes the shim forwards it, so there is no right result to compare with. */
 static int loses_data(void) { return getenv("COLL_NODE_SIZE") != NULL; }
 #else
 static int loses_data(void) { return 0; }
@@ -240,7 +240,7 @@ static void check_alltoallw(int round, int most) {
   }
   place_bytes(size, recv_counts, recv_types, places);
   for (int r = 0; r < size; r++) recv_displs[r] = (int)places[r];
-  /* Where MPI gives both, the buffers hold the same before. */
+  /* Both receive buffers have the same contents before the call. */
   fill();
   memcpy(got, send_buffer, room * sizeof(int));
   memcpy(expected, send_buffer, room * sizeof(int));

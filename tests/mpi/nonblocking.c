@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Non-blocking collectives: every way to complete a request, requests of MPI's own among them, any number in flight,
+/* Non-blocking collectives: every function that completes a request, also with requests of MPI, any number in flight,
    communicator, datatype and operation freed while requests are pending. With an argument at MPI_THREAD_MULTIPLE, where the
-   shim completes requests in other ways. */
+   shim completes requests differently. */
 #include <unistd.h>
 
 #include "check.h"
@@ -14,7 +14,7 @@ static MPI_Status *ignored(void) {
   return statuses;
 }
 
-/* ---- every way to complete a request ------------------------------------------------------------------------------- */
+/* ---- every function that completes a request ------------------------------------------------------------------------------- */
 
 static void complete_by_test(MPI_Request *request) {
   int done = 0;
@@ -96,7 +96,7 @@ static void complete(MPI_Request *request, int how) {
   }
 }
 
-static void check_ways(MPI_Comm comm) {
+static void check_completions(MPI_Comm comm) {
   for (int round = 0; round < 11 * 4; round++) {
     const int length = round % 3 == 0 ? 1 : round % 3 == 1 ? 700 : longest;
     int *in = allocate((size_t)length * sizeof *in), *out = allocate((size_t)length * sizeof *out);
@@ -128,7 +128,7 @@ static void check_many(MPI_Comm comm) {
         break;
       default: MPI_Ibarrier(comm, &requests[i]);
     }
-    /* A blocking one in their midst. */
+    /* A blocking one in between. */
     if (i % 100 == 50) MPI_Barrier(comm);
   }
   for (int i = 0; i < in_flight; i++)
@@ -138,7 +138,7 @@ static void check_many(MPI_Comm comm) {
       CHECK(out[i][j] == i + j + world_size - 1, "request %d: element %d is %d", i, j, out[i][j]);
 }
 
-/* ---- what is freed while requests are pending ------------------------------------------------------------------------ */
+/* ---- objects that are freed while requests are pending ------------------------------------------------------------------------ */
 
 static void add_squares(void *in, void *inout, int *length, MPI_Datatype *type) {
   CHECK(*type == MPI_LONG, "the operation is called with another datatype");
@@ -255,7 +255,7 @@ int main(int argc, char **argv) {
   }
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  check_ways(comm);
+  check_completions(comm);
   check_many(comm);
   check_freed();
   check_short_lived();
@@ -263,7 +263,7 @@ int main(int argc, char **argv) {
   check_cancel(comm);
   /* Communicators on which the first collective is blocking, and others of one rank. */
   MPI_Barrier(MPI_COMM_WORLD);
-  check_ways(MPI_COMM_WORLD);
+  check_completions(MPI_COMM_WORLD);
   check_many(MPI_COMM_WORLD);
   int in = 5, out = 0;
   MPI_Request request;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An MPI library that has the names PMPI_ alone, and of these few: what the shim passes on still arrives. Nothing of it
-   runs, so the shim takes nothing. */
+/* An MPI library that has the names PMPI_ alone, and of these few: forwarded calls still arrive. It
+   communicates with no rank, so the shim intercepts no call. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receives of anything that are pending while the shim prepares communicators: none may get a message of the shim's. With
+/* Wildcard receives are pending while the shim prepares communicators: none may get a message of the shim. With
    the argument `unseen` MPI is begun in a way that the shim does not see. */
 #include "check.h"
 
@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
   MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &half);
   receive_anything(&pending[of_copy], copy);
   receive_anything(&pending[of_half], half);
-  /* The parts first: nothing is known of the whole yet. */
+  /* The parts come first, before the shim knows the whole communicator. */
   use(half);
   use(copy);
   use(MPI_COMM_WORLD);

@@ -117,7 +117,7 @@ static void add_squares(void *in, void *inout, int *count, MPI_Datatype *type) {
   for (int i = 0; i < *count; i++) ((long *)inout)[i] += ((long *)in)[i];
 }
 
-/* Data with gaps, packed anew at each start; what it was made with is freed before. */
+/* Data with gaps, packed anew at each start; its arguments are freed before. */
 static void check_freed(void) {
   MPI_Comm comm;
   MPI_Op op;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MPI's progress while a rank waits in a collective. Rank 0 starts a long send and enters the collective; the
-   others receive first. Where the send needs its sender's help, rank 0 has to give it from within. */
+   others receive first. If the send needs its sender, rank 0 must advance it inside the collective. */
 #include "check.h"
 
 enum { longest = 4 << 20 };

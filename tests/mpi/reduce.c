@@ -22,7 +22,7 @@ struct reduction {
   equal_function *equal; /* padding does not count */
 };
 
-/* `call` is for people. Of a wrong result: how many elements are wrong, between which ones, and the first one's bytes. */
+/* `call` is printed. For a wrong result, prints the number of wrong elements, their range, and the bytes of the first one. */
 static void check_result(const struct reduction *reduction, const char *call, const char *got, const char *expected,
                          int count) {
   const size_t size = reduction->element_bytes;

@@ -2,22 +2,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs an MPI program with a shim preloaded into its ranks.
 
-run    the program says "passed", and the shim took its calls
+run    the program prints "passed", and the shim intercepted its calls
 diff   the program prints the same with and without the shim
 dies   a rank ends: the launcher returns the same status with and without the shim
 aborts the program ends with a message of the shim (--says), and names no call that it did not make
 lacks  one rank, --without (the first or the last), has no shim: all name it, and the program passes on MPI alone
-between  another tool stands before the shim and one behind it: the first sees all calls, the second those passed on
-statistics  COLL_STATS tells of all calls, taken and passed on
-waits  COLL_STATS tells of all waits for collectives, as often as the program says
-mapped COLL_STATS tells that collectives used memory where it lies
+between  another tool stands before the shim and one behind it: the first sees all calls, the second the forwarded ones
+statistics  COLL_STATS counts all calls, intercepted and forwarded
+waits  COLL_STATS counts all waits for collectives, as many as the program prints
+mapped COLL_STATS reports that collectives used mapped memory
 failed the last rank cannot make a libcoll communicator: the program passes on MPI alone
-passed_on  no call is taken, and the log gives the reason --says
+forwarded  no call is intercepted, and the log gives the reason --says
 off    COLL_MPI=off: the program passes on MPI alone
 programs  a list of programs in the configuration file names it, or leaves it alone
 whole  the shim is preloaded into the launcher as well, and into a shell
-alone  the program, which is no MPI job, says "passed"
-wrong  the program belongs to the other MPI library: a message says so
+alone  the program, which is no MPI job, prints "passed"
+wrong  the program belongs to the other MPI library: a message reports that
 imported  the same of a library that a scripting language loads out of the global scope
 """
 import argparse
@@ -40,7 +40,7 @@ import namespaces
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mode", choices=["run", "diff", "dies", "aborts", "lacks", "between", "statistics", "waits", "mapped", "failed",
-                                         "passed_on", "off", "programs", "whole", "alone", "wrong", "imported"])
+                                         "forwarded", "off", "programs", "whole", "alone", "wrong", "imported"])
     parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
     parser.add_argument("--launcher", required=True)
     parser.add_argument("--shim", required=True)
@@ -48,7 +48,7 @@ def arguments():
     parser.add_argument("--timeout", type=float, default=100)
     parser.add_argument("--takes", default="", help="collectives of which every rank's shim must have taken some")
     parser.add_argument("--stages-in-place", default="", help="of those, what copies what it overwrites (mode mapped)")
-    parser.add_argument("--takes-all", action="store_true", help="and none of them may have been passed on")
+    parser.add_argument("--takes-all", action="store_true", help="and none of them may have been forwarded")
     parser.add_argument("--says", help="what the log must say")
     parser.add_argument("--before", help="a library that is preloaded before the shim")
     parser.add_argument("--behind", help="one that is preloaded behind it")
@@ -60,7 +60,7 @@ def arguments():
     parser.add_argument("--without", choices=["first", "last"], help="the rank without the shim (mode lacks)")
     parser.add_argument("program")
     options = parser.parse_args()
-    options.start = list  # what starts the launcher, given its words
+    options.start = list  # starts the launcher, given its command
     if options.nodes:
         options.ranks = sum(map(int, options.nodes.split(",")))
     return options
@@ -68,7 +68,7 @@ def arguments():
 
 @contextlib.contextmanager
 def on_nodes(options):
-    """What --nodes asks for, while the program runs."""
+    """Creates the nodes of --nodes while the program runs."""
     if not options.nodes:
         yield
         return
@@ -96,7 +96,7 @@ def launch(options, settings, environment=None, last=None, lacks=None):
 
 
 def command_of(options, settings, last, lacks, directory):
-    """What launch() runs."""
+    """Returns the command that launch() runs."""
     to_file = ["/bin/sh", "-c", f'exec "$0" "$@" 2>>{shlex.quote(directory)}/$$']
 
     def part(ranks, of_part):
@@ -150,7 +150,7 @@ def check_passed(result):
 
 
 def tallies(err):
-    """What each rank's shim said at the end: {(rank, collective): (taken, passed on)}."""
+    """Returns the counts of each rank's shim at the end: {(rank, collective): (intercepted, forwarded)}."""
     found = re.findall(r"rank (\d+): (\w+): (\d+) intercepted, (\d+) forwarded", err)
     return {(int(rank), collective): (int(taken), int(passed)) for rank, collective, taken, passed in found}
 
@@ -161,7 +161,7 @@ def check_taken(options, result):
         for rank in range(options.ranks):
             taken, passed = seen.get((rank, collective), (0, 0))
             if taken == 0 or (options.takes_all and passed > 0):
-                fail(f"rank {rank}: the shim took {taken} {collective}, and passed on {passed}", result)
+                fail(f"rank {rank}: the shim intercepted {taken} {collective}, and forwarded {passed}", result)
 
 
 def check_says(options, result):
@@ -179,7 +179,7 @@ def check_names_no_other_call(result):
 def check_dies(options, settings):
     with_shim, without = launch(options, settings), launch(options, {})
     if with_shim[0] != without[0]:
-        # MPICH's launcher now and then (one of 40 runs without the shim) returns the status of a rank that it has ended.
+        # MPICH's launcher sometimes (one of 40 runs without the shim) returns the status of a rank that it has ended.
         with_shim, without = twice_alike(options, settings), twice_alike(options, {})
     if without[0] in (0, None) or with_shim[0] != without[0]:
         fail(f"exit status {without[0]} without the shim, another one with it", with_shim)
@@ -197,7 +197,7 @@ def twice_alike(options, settings):
 
 
 def check_between(options, result):
-    """What the two tools counted against what the shim says."""
+    """Compares the counts of the two tools with those of the shim."""
     seen = tallies(result[2])
     for rank in range(options.ranks):
         for collective in options.takes.split(","):
@@ -207,11 +207,11 @@ def check_between(options, result):
                 if counted is None or int(counted[1]) != expected:
                     fail(f"rank {rank}: the tool {tool} the shim should have counted {expected} {collective}", result)
         if not any(seen[rank, collective][1] for collective in options.takes.split(",")):
-            fail("nothing was passed on: the test shows too little", result)
+            fail("no call was forwarded: the test proves nothing", result)
 
 
 def check_statistics(result, report):
-    """Rank 0 counted each collective as often as it took it, and gives a reason for each call it passed on."""
+    """Rank 0 counted each intercepted collective, and gives a reason for each forwarded call."""
     for collective in ("barrier", "bcast", "reduce", "allreduce"):
         taken, passed = tallies(result[2])[0, collective]
         for key, expected in (("calls", taken), ("forwarded", passed)):
@@ -249,7 +249,7 @@ def check_functions(report, result):
 
 
 def launch_for_report(options, settings):
-    """The result, and what rank 0 has written for COLL_STATS: to a file, since lines of other ranks may come in between."""
+    """Returns the result, and what rank 0 has written for COLL_STATS: to a file, since lines of other ranks may come in between."""
     with tempfile.TemporaryDirectory() as directory:
         file = os.path.join(directory, "statistics")
         result = launch(options, {**settings, "COLL_STATS": file})
@@ -259,7 +259,7 @@ def launch_for_report(options, settings):
 
 
 def check_waits(options, result, report):
-    """As often as the program says, if it does; otherwise there are some, and all are served."""
+    """As many as the program prints, if it does; otherwise there are some, and all are served."""
     parts = ("served", "forwarded", "one_rank")
     counted = {row["function"]: row for row in report["functions"] if re.match("MPI_(Wait|Test)", row["function"])}
     if not counted or any(row[f"{part}_seconds"] <= 0 for row in counted.values() for part in parts if row[part] > 0):
@@ -299,9 +299,9 @@ def check_mapped(options, result, report):
     but where --stages-in-place says so, and there one must have."""
     large = [row for row in report["calls"] if row["up_to_bytes"] is None or row["up_to_bytes"] > 32768]
     for collective in options.takes.split(","):
-        ways = {row["transport"] for row in large if row["collective"] == collective}
-        if ways != ({"mapped", "shm"} if collective in options.stages_in_place.split(",") else {"mapped"}):
-            fail(f"large calls of {collective} used {sorted(ways)}", result)
+        transports = {row["transport"] for row in large if row["collective"] == collective}
+        if transports != ({"mapped", "shm"} if collective in options.stages_in_place.split(",") else {"mapped"}):
+            fail(f"large calls of {collective} used {sorted(transports)}", result)
 
 
 def check_none_taken(result):
@@ -312,12 +312,12 @@ def check_none_taken(result):
 def main():
     options = arguments()
     with on_nodes(options):
-        judge(options)
+        check_result(options)
 
 
-def judge(options):
-    # What MPI's plug-ins leave behind cannot be suppressed by name once they are unloaded; communicators.c looks for
-    # leaks of the shim.
+def check_result(options):
+    # Leaks of MPI's plug-ins cannot be suppressed by name once these are unloaded; communicators.c looks for leaks of
+    # the shim.
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     if options.abi:
         os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, [options.abi, os.environ.get("LD_LIBRARY_PATH")]))
@@ -370,7 +370,7 @@ def judge(options):
         check_none_taken(result)
         if "are forwarded to MPI" not in result[2]:
             fail("no reason was given", result)
-    elif options.mode == "passed_on":
+    elif options.mode == "forwarded":
         result = launch(options, settings)
         check_passed(result)
         check_none_taken(result)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arguments that MPI calls "not significant" at a rank have any value there: ranks must still do the same. */
+/* Arguments that MPI calls "not significant" on a rank have any value there: all ranks must still decide alike. */
 #include "check.h"
 
 enum { most = 20000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A rank that waits in another MPI call advances the collectives that it has started: the argument names the call. Rank 0
-   starts a collective and waits in that call for its peers, who come to the call only after the collective is complete.
+   starts a collective and waits in that call for its peers, which reach the call only after the collective is complete.
    With "first" the collective is the first on the communicator, and its start must not wait for the peers either. */
 #include <unistd.h>
 
@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Win_create(in, sizeof *in, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-  /* The blocking one in their midst may wait until the shim is ready for the others. */
+  /* The blocking one in between may wait until the shim is ready for the others. */
   for (int i = 0; i < 20 && !first; i++) {
     MPI_Request request;
     MPI_Ibarrier(comm, &request);

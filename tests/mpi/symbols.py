@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""symbols.py SHIM ...: a shim exports the entry points it takes and nothing else, and needs no MPI library."""
+"""symbols.py SHIM ...: a shim exports the functions that it intercepts and no others, and needs no MPI library."""
 import subprocess
 import sys
 
@@ -19,9 +19,9 @@ ALLOCATOR = {"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc",
 
 
 def taken(shim):
-    """Those of C, and those of Fortran that do not come by them: lib/mpi/fortran.cc."""
+    """Returns the functions of C, and those of Fortran that do not call them: lib/mpi/fortran.cc."""
     symbols = {f"MPI_{name}" for name in COLLECTIVES + STARTED + OTHERS + SENDS} | {"PMPI_Free_mem"}
-    # Of MPI 4.
+    # MPI 4 has forms with large counts.
     if any(name.endswith("_c") for name in names(shim, "--defined-only")):
         symbols |= {f"MPI_{name}_c" for name in COLLECTIVES + STARTED + PERSISTENT if "arrier" not in name}
     if "openmpi" in shim:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations of the program's own: commutative and not, on predefined and derived datatypes, made and freed often. */
+/* User-defined operations: commutative and not, on predefined and derived datatypes, created and freed often. */
 #include "check.h"
 
 #include <stddef.h>
@@ -120,8 +120,8 @@ static void check_gaps(void) {
   MPI_Type_free(&whole);
 }
 
-/* Few of them, as BLACS has them, in every reduction. The last element ends with its data: what lies behind it is not
-   memory of the vector, and at the end of the buffer not memory at all. */
+/* Few of them, as BLACS has them, in every reduction. The last element ends with its data: bytes after it are not
+   part of the vector, and at the end of the buffer they are not mapped. */
 enum { gap_value = 4711, most_gapped = 64 };
 
 static void fill_gapped(char *at, int count, int add) {
@@ -142,7 +142,7 @@ static void expect_gapped(const char *at, int count, int first, int ranks, const
   }
 }
 
-/* Where a vector of `count` begins whose last data end at the end of the page. */
+/* Returns the beginning of a vector of `count` elements whose last data end at the end of the page. */
 static char *before_end(char *page, int count) {
   return page + 4096 - count * (int)sizeof(struct gapped) + (int)(sizeof(struct gapped) - offsetof(struct gapped, gap));
 }
@@ -236,7 +236,7 @@ static void check_predefined(void) {
   CHECK(left == MPI_OP_NULL, "the freed handle was kept");
 }
 
-/* A handle that comes again with another function. */
+/* A handle that MPI reuses for another function. */
 static void check_reused_handles(void) {
   for (int round = 0; round < 300; round++) {
     MPI_Op op;

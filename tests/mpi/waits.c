@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
       CHECK(sum.number == 0.5 * world_size && sum.integer == world_size, "%s: the sum is %g", names[function],
             sum.number);
     }
-  /* With both kinds, the call waits for what is served. */
+  /* With both kinds, the call waits for the served request. */
   send_to_self(requests);
   MPI_Status statuses[2];
   MPI_Waitall(2, requests, statuses);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counters against counts made by hand.
+// Compares the counters with counts made by hand.
 #include "plan/count.h"
 
 #include <gtest/gtest.h>
@@ -52,14 +52,14 @@ TEST(Count, AnAllreduceByBlocksMovesThreePMinusOneVectors) {
   const int p = 4;
   Plan plan = testing::block_allreduce(p, 4 * 64);
   Counts mapped = count(plan, 8, 64, AccessMode::direct);
-  // Reduction: p loads and one store of each block; gathering: p - 1 blocks loaded and stored by each.
+  // Reduction: p loads and one store of each block; gathering: each rank loads and stores p - 1 blocks.
   EXPECT_EQ(mapped.total.loaded, (p + p - 1) * s);
   EXPECT_EQ(mapped.total.stored, (1 + p - 1) * s);
   EXPECT_EQ(mapped.total.total(), (3 * p - 1) * s);
   EXPECT_EQ(mapped.messages, uint64_t(p * (p - 1)));
 
   Counts kernel = count(plan, 8, 64, AccessMode::remote);
-  // The kernel brings p - 1 of the p operands of every block: one more load and store each.
+  // The kernel copies p - 1 of the p operands of every block: one more load and store each.
   EXPECT_EQ(kernel.total.total(), (3 * p - 1 + 2 * (p - 1)) * s);
 
   Counts staged = count(plan, 8, 64, AccessMode::staged);
@@ -67,7 +67,7 @@ TEST(Count, AnAllreduceByBlocksMovesThreePMinusOneVectors) {
   EXPECT_EQ(staged.total.total(), (3 * p - 1 + 2 * p + 1) * s);
 }
 
-TEST(Count, WhatAlreadyLiesWhereItBelongsIsNotMoved) {
+TEST(Count, DataThatIsAlreadyInPlaceIsNotMoved) {
   Builder b(Collective::allreduce, "alone", 1, 0);
   uint16_t all = b.range({});
   b.lane(0).copy(all, own_recv(), own_send());
@@ -76,7 +76,7 @@ TEST(Count, WhatAlreadyLiesWhereItBelongsIsNotMoved) {
   EXPECT_EQ(count(plan, 8, 64, AccessMode::direct, {}, true).total.total(), 0u) << "in place";
 }
 
-TEST(Count, StepsArePassesOfEveryLane) {
+TEST(Count, StepsAreCountedForEveryIterationOfEveryLane) {
   Plan plan = testing::flat_bcast(2, 0, 4 * 64);
   // Root: publish, loop, 2 passes of (wait, copy, post, end), wait. Reader: loop, 2 passes of (wait, copy, post, end).
   EXPECT_EQ(count(plan, 8, 64, AccessMode::direct).steps, (2u + 2 * 4 + 1) + (1 + 2 * 4));
@@ -87,7 +87,7 @@ TEST(Count, LargeVectorsCostNoMemory) {
   EXPECT_EQ(counts.total.loaded, uint64_t(63) << 33);
 }
 
-TEST(Count, RefusesWhatCannotRun) {
+TEST(Count, RefusesPlansThatCannotRun) {
   Plan plan = testing::flat_bcast(2, 0, 4 * 64);
   plan.programs[0].lanes.clear();
   EXPECT_NE(count(plan, 8, 64, AccessMode::direct).problem.find("deadlock"), std::string::npos);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Drawings contain what they should: every step, every box, every arrow, and nothing that is not XML.
+// Drawings contain every step, every box and every arrow, and are well-formed XML.
 #include "plan/draw.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ TEST(DrawText, HasALinePerStep) {
   EXPECT_THAT(all, HasSubstr("view 0: recv, announced by flag 0, 2 slots of 16 KiB\n"));
 }
 
-TEST(DrawText, SaysStepsInWords) {
+TEST(DrawText, DescribesStepsInWords) {
   std::string one = draw_text(testing::chain_bcast(4, 1, 16384), 2);
   EXPECT_THAT(one, HasSubstr("rank 2 lane 0:\n    0  publish view 0 (recv)\n    1  loop over chunks of 16 KiB\n"
                              "    2    wait rank 1 flag 0 of view 0 (recv) >= pass\n"
@@ -50,8 +50,9 @@ TEST(DrawText, RefusesAMalformedPlan) {
   EXPECT_THAT(draw_text(plan), HasSubstr("malformed plan: rank 0 lane 0 step 0: publishes a view that does not exist"));
 }
 
-TEST(Timeline, StepsCostWhatTheUnitsSay) {
-  // One chunk: the root announces at once, the reader sees it a flag's way later, copies, and answers.
+TEST(Timeline, StepsCostTheGivenUnits) {
+  // One chunk: the root posts its flag at once; the reader sees it after the latency of a flag, copies, and posts
+  // its own.
   Timeline run = timeline(testing::flat_bcast(2, 0, 256), 4, 64, AccessMode::direct);
   EXPECT_EQ(run.problem, "");
   EXPECT_EQ(run.end, post_units + flag_units + copy_units + post_units + flag_units);
@@ -81,7 +82,7 @@ TEST(DrawSvg, HasABoxPerTimedStepAndAnArrowPerWait) {
     EXPECT_THAT(svg, HasSubstr(what));
 }
 
-TEST(DrawSvg, IsWellFormedAsFarAsItIsWritten) {
+TEST(DrawSvg, IsWellFormed) {
   for (int ranks : {1, 2, 16, 64}) {
     std::string svg = draw_svg(testing::block_allreduce(ranks, 64 * 64), 128, 64);
     EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
@@ -94,7 +95,7 @@ TEST(DrawSvg, IsWellFormedAsFarAsItIsWritten) {
   }
 }
 
-TEST(DrawSvg, SaysWhatIsWrong) {
+TEST(DrawSvg, NamesTheFault) {
   Plan plan = testing::flat_bcast(2, 0, 64);
   plan.programs[0].lanes.clear();
   EXPECT_THAT(draw_svg(plan, 4, 64), HasSubstr("deadlock: rank 1 does not end"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranges partition the vector: exactly, in whole cache lines where elements allow, with the same passes for every part.
+// Ranges partition the vector: exactly, in whole cache lines if elements allow, with equally many iterations for every
+// part.
 #include "plan/geometry.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +73,7 @@ TEST(Geometry, BlocksBeginOnCacheLinesWhenElementsDivideOne) {
   EXPECT_EQ(Geometry::unit_of(100), 1u);
 }
 
-TEST(Geometry, PassesGoFromTheEndOfTheVectorToItsBeginning) {
+TEST(Geometry, IterationsRunFromTheEndOfTheVectorToItsBeginning) {
   Geometry g = Geometry::bind({.chunk_bytes = 512}, 100, 8);
   EXPECT_EQ(g.trips, 2u);
   EXPECT_EQ(g.at(0).low, 64u);
@@ -88,14 +89,14 @@ TEST(Geometry, AnElementLargerThanAChunkIsAChunk) {
   EXPECT_EQ(g.at(3).length, 1u);
 }
 
-TEST(Geometry, SlotsFollowThePassAndTheOffsetInTheChunk) {
+TEST(Geometry, SlotsFollowTheIterationAndTheOffsetInTheChunk) {
   View view{.depth = 2, .slot_bytes = 512, .slot_offset = 4096};
   Extent e = Geometry::bind({.sub = 1, .subs = 2, .chunk_bytes = 512}, 1000, 8).at(3);
   EXPECT_EQ(e.chunk_low, 768u) << "the fourth chunk from the end, of sixteen";
   EXPECT_EQ(slot_position(view, 0, e, 3, 8), 4096u + 512u + 32 * 8u);
 }
 
-TEST(Geometry, LastValueBoundsWhatALoopPosts) {
+TEST(Geometry, LastValueBoundsThePostsOfALoop) {
   Plan plan;
   plan.largest_value = 10;
   EXPECT_EQ(last_value(plan, 1000000, 8), 10u) << "no loop";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much escapes the verifier: every wait and every post of correct plans is damaged in every way below, one at a time.
-// The verifier must object to each but those that leave the plan right; these are listed, and it must accept them.
+// Measures which faults escape the verifier: every wait and every post of correct plans is damaged by every mutation
+// below, one at a time. The verifier must refuse all mutants except those that leave the plan right; these are listed,
+// and it must accept them.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -20,7 +21,7 @@ const std::map<Mutation, const char*> names = {{Mutation::drop, "drop"},
                                                {Mutation::earlier, "earlier"},
                                                {Mutation::later, "later"}};
 
-// Moves a step, but not over the bounds of a loop, nor over a step of its own kind, which changes nothing.
+// Moves a step, but not out of its loop, nor past a step of the same kind, which would change nothing.
 bool move(std::vector<Step>& steps, size_t at, bool earlier) {
   if (earlier ? at == 0 : at + 1 == steps.size()) return false;
   Step& other = steps[earlier ? at - 1 : at + 1];
@@ -29,13 +30,13 @@ bool move(std::vector<Step>& steps, size_t at, bool earlier) {
   return true;
 }
 
-// False when the mutation does not apply to this step.
+// Returns false if the mutation does not apply to this step.
 bool apply(std::vector<Step>& steps, size_t at, Mutation mutation) {
   Step& step = steps[at];
   bool post = step.kind == Kind::post;
   switch (mutation) {
     case Mutation::drop:
-      step.kind = Kind::wait;  // for something that is met at once
+      step.kind = Kind::wait;  // for a value that is already reached
       step.value = -1000000;
       step.add = Add::nothing;
       step.rank = 0;
@@ -49,10 +50,10 @@ bool apply(std::vector<Step>& steps, size_t at, Mutation mutation) {
   return false;
 }
 
-// Says which mutants are right all the same.
+// Returns which mutants are still right.
 using Harmless = std::function<bool(const Plan&, int rank, const Step&, Mutation)>;
 
-// Mutants tried.
+// Counts of mutants.
 int mutate(const Plan& plan, const VerifyOptions& options, const Harmless& harmless) {
   int mutants = 0;
   EXPECT_TRUE(verify(plan, options).ok) << verify(plan, options).problem;
@@ -73,7 +74,7 @@ int mutate(const Plan& plan, const VerifyOptions& options, const Harmless& harml
   return mutants;
 }
 
-// Waiting for a slot to be given free one pass earlier than needed is slower, not wrong.
+// Waiting for a free slot one iteration earlier than needed is slower, but not wrong.
 bool stricter_about_slots(const Plan&, int, const Step& step, Mutation mutation) {
   return mutation == Mutation::raise && step.kind == Kind::wait && step.add == Add::index && step.value < 0;
 }
@@ -91,7 +92,7 @@ TEST(Mutation, OfAnAllreduceByBlocks) {
     // Blocks of two elements, and of one in the last chunk: none is empty.
     int mutants = mutate(testing::block_allreduce(3, 6 * 64), {.count = 17, .in_place = in_place},
                          [](const Plan&, int, const Step& step, Mutation mutation) {
-                           // The farewell may claim more than anybody asks for.
+                           // The last post may claim more than any rank waits for.
                            return mutation == Mutation::raise && step.kind == Kind::post && step.add == Add::nothing;
                          });
     EXPECT_GE(mutants, 50);
@@ -107,7 +108,7 @@ TEST(Mutation, OfABarrier) {
   int mutants = mutate(testing::dissemination(8), {}, [](const Plan&, int, const Step& step, Mutation mutation) {
     const int32_t last_round = 3;
     if (step.kind == Kind::wait) return mutation == Mutation::raise && step.value < last_round;  // stricter
-    // A later round's post stands in for an earlier one's; the last may claim more than anybody asks for.
+    // A later round's post can replace an earlier one; the last one may claim more than any rank waits for.
     if (step.value < last_round) return mutation == Mutation::drop || (mutation == Mutation::lower && step.value > 1);
     return mutation == Mutation::raise;
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small plans of collectives that move pieces, correct as they stand; tests plant bugs in them.
+// Small plans of collectives of blocks, all correct; tests plant faults in them.
 #pragma once
 
 #include <numeric>
@@ -10,13 +10,14 @@
 
 namespace coll::plan::testing {
 
-// Range over piece (sender, receiver).
+// The range of block (sender, receiver).
 inline Range piece(int sender, int receiver, uint32_t chunk_bytes) {
   return {.chunk_bytes = chunk_bytes, .sender = uint16_t(sender), .receiver = uint16_t(receiver)};
 }
 
-// Every rank reads its block of the root's buffer; a staged root fills a slot with a block for every rank. A direct one
-// lets `throttle` readers in at a time (0: all), by tokens that a reader hands to the rank that many places on.
+// Every rank reads its block of the root's buffer; a staged root fills a slot with a block for every rank. A direct
+// root admits `throttle` readers at a time (0: all), with tokens that a reader passes to the rank that many places
+// after it.
 inline Plan scatter(int ranks, int root, uint32_t chunk_bytes, bool irregular = false, int throttle = 0,
                     uint16_t depth = 2) {
   Builder b(Collective::scatter, "scatter", ranks, root, -1, irregular);
@@ -56,7 +57,7 @@ inline Plan scatter(int ranks, int root, uint32_t chunk_bytes, bool irregular = 
   return b.finish();
 }
 
-// Every rank writes its piece into the root's slots, and the root takes all of them in one copy.
+// Every rank writes its block into the root's slots, and the root copies all of them at once.
 inline Plan gather(int ranks, int root, uint32_t chunk_bytes, uint16_t depth = 2) {
   Builder b(Collective::gather, "gather", ranks, root);
   const uint16_t slots = b.view(Buffer::none, chunk_bytes, depth, uint16_t(ranks));
@@ -72,7 +73,7 @@ inline Plan gather(int ranks, int root, uint32_t chunk_bytes, uint16_t depth = 2
   return b.finish();
 }
 
-// In turn i every rank reads the one i places on, which no other rank reads in that turn.
+// In step i every rank reads from the rank i places after it, which no other rank reads from in that step.
 inline Plan alltoall(int ranks, uint32_t chunk_bytes, bool irregular = false, uint16_t depth = 2) {
   Builder b(Collective::alltoall, "rotated", ranks, 0, -1, irregular);
   b.direction(Direction::read);
@@ -94,7 +95,7 @@ inline Plan alltoall(int ranks, uint32_t chunk_bytes, bool irregular = false, ui
     for (int r = 0; r < ranks; ++r)
       if (r != rank) supply.wait(r, taken[size_t(rank)], all_iterations(of(rank, r)), if_direct(data));
 
-    // A staged sender needs every reader's next chunk taken before it goes on: a lane for each.
+    // A staged sender waits until every reader has copied the next chunk: it has a lane for each.
     for (int turn = 1; turn < ranks; ++turn) {
       const int s = (rank + turn) % ranks;
       b.lane(rank)
@@ -109,7 +110,7 @@ inline Plan alltoall(int ranks, uint32_t chunk_bytes, bool irregular = false, ui
   return b.finish();
 }
 
-// Everybody reads everybody's buffer as a whole.
+// All ranks read the whole buffers of all ranks.
 inline Plan allgather(int ranks, bool irregular = false) {
   Builder b(Collective::allgather, "read_all", ranks, 0, -1, irregular);
   const uint16_t data = b.view(Buffer::send, 64 * 64, 1), read = b.flag();
@@ -130,7 +131,7 @@ inline Plan allgather(int ranks, bool irregular = false) {
   return b.finish();
 }
 
-// The sum over the ranks below, itself (scan) included or not (exscan), straight from their buffers.
+// The sum over the lower ranks, with the own input (scan) or without (exscan), directly from their buffers.
 inline Plan prefix(Collective what, int ranks) {
   Builder b(what, "prefix", ranks, 0);
   const uint16_t data = b.view(Buffer::none, 64 * 64, 1);
@@ -150,7 +151,7 @@ inline Plan prefix(Collective what, int ranks) {
   return b.finish();
 }
 
-// Each rank reduces its block of everybody's vector.
+// Each rank reduces its block of all vectors.
 inline Plan reduce_scatter(int ranks, bool irregular = false) {
   Builder b(Collective::reduce_scatter, "direct", ranks, 0, -1, irregular);
   const uint16_t data = b.view(Buffer::send, 64 * 64, 1, uint16_t(ranks)), read = b.flag();
@@ -173,7 +174,7 @@ inline Plan reduce_scatter(int ranks, bool irregular = false) {
   return b.finish();
 }
 
-// Lengths from nothing to several chunks, by no rule.
+// Pseudo-random lengths from 0 to several chunks.
 inline std::vector<size_t> lengths(size_t pieces) {
   std::vector<size_t> out(pieces);
   for (size_t i = 0; i < pieces; ++i) out[i] = (i * 7 + 3) % 11;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives that move pieces: right plans are accepted, regular and irregular, and each planted bug is found.
+// Collectives of blocks: the verifier accepts right plans, regular and irregular, and finds each planted fault.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ TEST(Pieces, ScansHoldTheRanksBelowInOrder) {
       }
 }
 
-TEST(Pieces, AScanIsNoExscanAndTheOtherWayRound) {
+TEST(Pieces, AScanIsNoExscanAndViceVersa) {
   Plan plan = testing::prefix(Collective::scan, 3);
   plan.collective = Collective::exscan;
   EXPECT_THAT(problem(plan, {.count = 2}), HasSubstr("rank 0 of an exscan receives nothing"));
@@ -105,9 +105,9 @@ TEST(PlantedBug, AWriteWherePlansClaimToRead) {
   EXPECT_THAT(problem(plan, {.count = 5}), HasSubstr("reads another rank's buffer, and the plan claims only to write"));
 }
 
-TEST(PlantedBug, TwoReadersOfOneSenderInOneTurn) {
-  // Everybody begins with rank 0.
-  Builder b(Collective::allgather, "crowd", 3, 0);
+TEST(PlantedBug, TwoReadersOfOneSenderInOneStep) {
+  // All ranks begin with rank 0.
+  Builder b(Collective::allgather, "all_from_0", 3, 0);
   const uint16_t data = b.view(Buffer::send, chunk);
   b.one_reader();
   for (int rank : b.ranks()) {
@@ -166,8 +166,8 @@ TEST(PlantedBug, ABlockThatIsNotAwaited) {
   EXPECT_THAT(problem(plan, {.count = 5}), HasSubstr("read before the write"));
 }
 
-TEST(PlantedBug, AWaitForAPassThatAPieceDoesNotHave) {
-  // Without `within` the root waits for chunks that a rank with a shorter piece never takes.
+TEST(PlantedBug, AWaitForAnIterationThatABlockDoesNotHave) {
+  // Without `within` the root waits for chunks that a rank with a shorter block never copies.
   Plan plan = testing::scatter(3, 0, chunk, true);
   for (Step& step : plan.programs[0].lanes[0].steps) step.within = false;
   EXPECT_THAT(problem(plan, {.pieces = {0, 9, 2}, .direct = false, .mixtures = 0}), HasSubstr("deadlock"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small plans written by hand, correct as they stand; tests plant bugs in them.
+// Small hand-written plans, all correct; tests plant faults in them.
 #pragma once
 
 #include <vector>
@@ -35,7 +35,7 @@ inline Plan flat_bcast(int ranks, int root, uint32_t chunk_bytes, uint16_t depth
   return b.finish();
 }
 
-// Rank after rank from the root on, each reading the one before it; nobody needs more than its neighbours.
+// Each rank reads from the one before it, beginning at the root; no rank needs more than its neighbours.
 inline Plan chain_bcast(int ranks, int root, uint32_t chunk_bytes, uint16_t depth = 2) {
   Builder b(Collective::bcast, "chain", ranks, root);
   uint16_t data = b.view(Buffer::recv, chunk_bytes, depth);
@@ -68,8 +68,9 @@ inline Plan chain_bcast(int ranks, int root, uint32_t chunk_bytes, uint16_t dept
   return b.finish();
 }
 
-// Each rank of `ranks` reduces its own block of every chunk from all, then gathers the others' blocks. Slots need no flag
-// that frees them: whoever announces a result has read all inputs, and whoever announces an input all earlier results.
+// Each of `ranks` ranks reduces its own block of every chunk from all, then gathers the blocks of the others. Slots
+// need no flag that frees them: a rank that announces a result has read all inputs, and a rank that announces an input
+// has read all earlier results.
 inline Plan block_allreduce(int ranks, uint32_t chunk_bytes, uint16_t depth = 2) {
   Builder b(Collective::allreduce, "blocks", ranks, 0);
   uint16_t in = b.view(Buffer::send, chunk_bytes, depth);
@@ -101,7 +102,7 @@ inline Plan block_allreduce(int ranks, uint32_t chunk_bytes, uint16_t depth = 2)
   return b.finish();
 }
 
-// In round i a rank tells the one 2^i ahead and awaits the one 2^i behind.
+// In round i, a rank posts to the rank 2^i after it and waits for the rank 2^i before it.
 inline Plan dissemination(int ranks) {
   Builder b(Collective::barrier, "dissemination", ranks, 0);
   uint16_t arrived = b.flag();
@@ -130,7 +131,7 @@ inline Plan two_lane_allreduce(int ranks, uint32_t chunk_bytes, uint16_t depth =
     if (!first) up.wait(rank - 1, folded, this_iteration());
     if (!last) up.wait(rank + 1, taken, iteration_before(depth));
     Operand from[] = {seen(partial, first ? rank : rank - 1), own_send()};
-    // The last rank's fold is the result; it must not overtake the lane that hands results out.
+    // The fold of the last rank is the result; it must not overtake the lane that distributes results.
     if (last) up.wait(rank - 1, read, iteration_before(depth));
     Operand to[] = {seen(last ? result : partial, rank)};
     if (first) {
@@ -147,7 +148,7 @@ inline Plan two_lane_allreduce(int ranks, uint32_t chunk_bytes, uint16_t depth =
       down.wait(rank, folded, this_iteration()).copy(chunks, own_recv(), seen(result, rank));
     } else {
       down.wait(rank + 1, ready, this_iteration());
-      // In place, the input of this chunk has been folded before the result is there: the chain saw to it.
+      // In place, the input of this chunk has been folded before the result arrives, because of the chain.
       if (!first) down.wait(rank - 1, read, iteration_before(depth));
       if (first) down.copy(chunks, own_recv(), seen(result, rank + 1));
       else down.copy2(chunks, own_recv(), seen(result, rank), seen(result, rank + 1));

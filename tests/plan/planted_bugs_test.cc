@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The verifier catches what it is there for: every test plants one bug and asks for the right report.
+// Every test plants one fault and checks that the verifier reports it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,14 +26,15 @@ Step& step(Plan& plan, int rank, size_t at, size_t lane = 0) {
   return plan.programs[size_t(rank)].lanes[lane].steps[at];
 }
 
-// The first step of a kind in a rank's lane.
+// The first step of a kind in a lane of a rank.
 Step& find(Plan& plan, int rank, Kind kind, size_t lane = 0) {
   for (Step& s : plan.programs[size_t(rank)].lanes[lane].steps)
     if (s.kind == kind) return s;
   throw std::runtime_error("no such step");
 }
 
-// ---- the five that matter most ---------------------------------------------------------------------------------------
+// ---- the five most important faults
+// -----------------------------------------------------------------------------------
 
 TEST(PlantedBug, TwoRanksThatWaitForEachOtherDeadlock) {
   Builder b(Collective::barrier, "crossed", 2, 0);
@@ -46,7 +47,7 @@ TEST(PlantedBug, TwoRanksThatWaitForEachOtherDeadlock) {
                     HasSubstr("rank 1 lane 0 step 0 {wait rank 0 flag 0 >= 1}")));
 }
 
-TEST(PlantedBug, APostThatIsMissingIsADeadlockWithSomebodyWhoHasEnded) {
+TEST(PlantedBug, AMissingPostIsADeadlockWithARankThatHasEnded) {
   Builder b(Collective::barrier, "silent", 2, 0);
   uint16_t flag = b.flag();
   b.lane(0).wait(1, flag, constant(1)).post(flag, constant(1));
@@ -60,15 +61,15 @@ TEST(PlantedBug, ReaderThatDoesNotWaitReadsBeforeTheWrite) {
   uint16_t slots = b.view(Buffer::none, chunk, 4), ready = b.flag();
   uint16_t all = b.range({.chunk_bytes = chunk});
   b.lane(0).loop(all).copy(all, seen(slots, 0), own_send()).post(ready, this_iteration()).end();
-  // Awaits the pass before its own.
+  // Waits for the iteration before its own.
   b.lane(1).loop(all).wait(0, ready, this_iteration(-1)).copy(all, own_recv(), seen(slots, 0)).end();
 
   EXPECT_THAT(problem(b.finish()), AllOf(HasSubstr("read before the write"), HasSubstr("rank 1 lane 0 step 2"),
                                          HasSubstr("slot 0 of view 0 of rank 0"), HasSubstr("rank 0 lane 0 step 1")));
 }
 
-TEST(PlantedBug, ReadBeforeTheWriteIsFoundThoughTheRunIsLucky) {
-  // Rank 0 runs first in every fair schedule; only the order of events shows that nothing makes it so.
+TEST(PlantedBug, ReadBeforeTheWriteIsFoundEvenIfTheRunIsRight) {
+  // Rank 0 runs first in every fair schedule; only the order of events shows that nothing guarantees it.
   Builder b(Collective::bcast, "lucky", 3, 0);
   uint16_t slots = b.view(Buffer::none, chunk), ready = b.flag();
   uint16_t all = b.range({});
@@ -82,7 +83,7 @@ TEST(PlantedBug, ReadBeforeTheWriteIsFoundThoughTheRunIsLucky) {
 }
 
 TEST(PlantedBug, WriterThatDoesNotAwaitReadersOverwritesBeforeTheLastRead) {
-  // Depth 2, but the root looks back three passes: one reader may be a chunk behind.
+  // Depth 2, but the root waits for iterations three before: one reader may be a chunk behind.
   Plan plan = testing::flat_bcast(3, 0, chunk, 2);
   for (Step& s : plan.programs[0].lanes[0].steps)
     if (s.kind == Kind::wait && s.when == When::staged && s.rank == 2) s.value -= 1;
@@ -102,7 +103,7 @@ TEST(PlantedBug, SourcesOutOfOrderAreAWrongResult) {
   EXPECT_THAT(problem(plan), AllOf(HasSubstr("wrong result"), HasSubstr("((1+0)+2)"), HasSubstr("balanced fold")));
 }
 
-// Four operands from left to right: in rank order, but not balanced. Up to three ranks both are the same.
+// Four operands from left to right: in rank order, but not balanced. With up to three ranks both are equal.
 TEST(PlantedBug, AFoldFromLeftToRightIsNotBalanced) {
   Plan plan = testing::two_lane_allreduce(4, chunk);
   EXPECT_EQ(problem(plan), "");
@@ -124,7 +125,7 @@ TEST(PlantedBug, AnInputThatIsCombinedTwiceIsAWrongResult) {
   EXPECT_THAT(problem(plan), AllOf(HasSubstr("wrong result"), HasSubstr("((1+1)+2)"), HasSubstr("exactly once")));
 }
 
-TEST(PlantedBug, ABlockThatNobodyFillsIsAWrongResult) {
+TEST(PlantedBug, ABlockThatNoRankFillsIsAWrongResult) {
   Plan plan = testing::block_allreduce(3, chunk);
   Plan one_block_less = plan;
   for (Step& s : one_block_less.programs[2].lanes[0].steps)
@@ -135,7 +136,7 @@ TEST(PlantedBug, ABlockThatNobodyFillsIsAWrongResult) {
 
 TEST(PlantedBug, TheWrongRootsDataIsAWrongResult) {
   Plan plan = testing::flat_bcast(3, 1, chunk);
-  plan.root = 2;  // whose buffer nobody reads
+  plan.root = 2;  // whose buffer no rank reads
 
   EXPECT_FALSE(verify(plan, ten_elements).ok);
 }
@@ -162,7 +163,7 @@ TEST(PlantedBug, AFlagPostedByTwoLanesInNoOrder) {
 
 TEST(PlantedBug, ARankThatLeavesWhileItsBufferIsRead) {
   Plan plan = testing::flat_bcast(3, 0, chunk);
-  // The last wait of a direct root is for the slowest reader's last chunk.
+  // The last wait of a direct root is for the last chunk of the slowest reader.
   step(plan, 0, plan.programs[0].lanes[0].steps.size() - 1).value -= 1;
 
   EXPECT_THAT(problem(plan), AllOf(HasSubstr("all views direct"),
@@ -188,22 +189,22 @@ TEST(PlantedBug, AViewThatIsUsedBeforeItsOwnerDecided) {
   EXPECT_THAT(problem(condition.finish()), HasSubstr("depends on a view of its own that is not published"));
 }
 
-TEST(PlantedBug, AViewWhoseDecisionTheReaderHasNotLearned) {
-  // Rank 2 hears from rank 1 that the data is there, but not from the owner how it is seen.
+TEST(PlantedBug, AViewWhoseDecisionTheReaderHasNotSeen) {
+  // Rank 2 knows from rank 1 that the data is ready, but not from the owner how the view was opened.
   Builder b(Collective::bcast, "hearsay", 3, 0);
-  uint16_t data = b.view(Buffer::send, chunk), told = b.flag(), all = b.range({});
+  uint16_t data = b.view(Buffer::send, chunk), report = b.flag(), all = b.range({});
   b.lane(0)
       .publish(data)
       .copy(all, seen(data, 0), own_send(), if_staged(data))
       .post(b.view_flag(data), constant(1))
-      .wait(1, told, constant(2))
-      .wait(2, told, constant(1));
+      .wait(1, report, constant(2))
+      .wait(2, report, constant(1));
   b.lane(1)
       .wait(0, b.view_flag(data), constant(1))
-      .post(told, constant(1))
+      .post(report, constant(1))
       .copy(all, own_recv(), seen(data, 0))
-      .post(told, constant(2));
-  b.lane(2).wait(1, told, constant(1)).copy(all, own_recv(), seen(data, 0)).post(told, constant(1));
+      .post(report, constant(2));
+  b.lane(2).wait(1, report, constant(1)).copy(all, own_recv(), seen(data, 0)).post(report, constant(1));
 
   EXPECT_THAT(problem(b.finish(), {.count = 4}),
               AllOf(HasSubstr("rank 2 lane 0 step 1"), HasSubstr("without having waited for flag 0 of rank 0")));
@@ -262,7 +263,7 @@ TEST(PlantedBug, ABufferThatTheRankDoesNotHave) {
 }
 
 TEST(PlantedBug, InPlaceOverwritesAnInputThatAPeerStillReads) {
-  // Both read the other's whole input and write their own result: right unless the two are one buffer.
+  // Both read the whole input of the other and write their own result: right unless input and result are one buffer.
   Builder b(Collective::allreduce, "swap", 2, 0);
   uint16_t in = b.view(Buffer::send, chunk), done = b.flag(), all = b.range({});
   for (int rank : b.ranks()) {

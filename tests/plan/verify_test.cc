@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The verifier accepts plans that are right.
+// The verifier accepts right plans.
 #include "plan/verify.h"
 
 #include <gtest/gtest.h>

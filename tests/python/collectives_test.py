@@ -21,7 +21,7 @@ def comm():
 
 
 def call(comm, form, name, *args, **kwargs):
-    """The collective's result, in one of its forms."""
+    """Returns the result of the collective, called in one of its forms."""
     if form == "blocking":
         return getattr(comm, name)(*args, **kwargs)
     if form == "non-blocking":
@@ -36,7 +36,7 @@ def call(comm, form, name, *args, **kwargs):
 
 
 def values(rank, count=12, dtype=numpy.int64):
-    """What `rank` contributes: small numbers that differ between ranks and places."""
+    """Returns the input of `rank`: small numbers that differ between ranks and places."""
     return (numpy.arange(count) * 7 % 11 + 3 * rank + 1).astype(dtype)
 
 
@@ -290,7 +290,7 @@ class TestOperations:
         except ZeroDivisionError:
             called = 1
         total = comm.allreduce(numpy.array([called]))
-        assert total[0] >= (1 if comm.size > 1 else 0)  # which ranks combine is libcoll's choice
+        assert total[0] >= (1 if comm.size > 1 else 0)  # libcoll decides which ranks combine
         assert (comm.allreduce(values(comm.rank)) == sum(all_values(comm))).all()
 
 

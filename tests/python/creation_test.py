@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How communicators come about, without collctl run, and what becomes of ranks that find no peer."""
+"""Creates communicators without collctl run; ranks that find no peer fail with a reason."""
 import os
 import pathlib
 import re
@@ -29,7 +29,7 @@ def start(code, *words):
 
 
 def finish(ranks):
-    """What each rank prints; all must end well, within a time that a loaded machine keeps."""
+    """Returns what each rank prints; all must succeed within a time that suffices on a loaded machine."""
     texts = []
     for rank in ranks:
         out, err = rank.communicate(timeout=60)
@@ -39,7 +39,7 @@ def finish(ranks):
 
 
 def expect_ranks(texts, ranks):
-    # Launchers may put lines of several ranks together.
+    # Launchers may join lines of several ranks.
     found = re.findall(r"rank \d+ of \d+", "".join(texts))
     assert sorted(found) == [f"rank {rank} of {ranks}" for rank in range(ranks)]
     assert "".join(texts) == "".join(found)
@@ -79,7 +79,7 @@ def test_from_tcp():
     expect_ranks(finish(ranks), 3)
 
 
-def test_a_stranger_does_not_disturb_the_meeting():
+def test_an_unrelated_process_does_not_disturb_the_meeting():
     code = "comm = coll.Communicator.from_tcp('127.0.0.1', int(sys.argv[1]), int(sys.argv[2]), 2)\n" + SUM
     port = free_port()
     ranks = [start(code, port, 0)]
@@ -225,7 +225,7 @@ def test_every_function_of_the_header_is_declared():
     header = (pathlib.Path(coll.__file__).parents[2] / "include" / "coll" / "coll.h").read_text()
     import re
     functions = set(re.findall(r"\b(coll_\w+)\(", re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)))
-    functions -= {"coll_comm_set_progress"}  # a callback into Python every few microseconds would not pay
+    functions -= {"coll_comm_set_progress"}  # a callback into Python every few microseconds would cost too much
     declared = {name for name in functions if getattr(coll._abi.library, name).argtypes is not None}
     assert functions - declared == set()
 

@@ -11,7 +11,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def interpreter():
-    """The Python that runs this, or the distribution's, whichever has pytest; numpy counts, too."""
+    """Returns the Python that runs this or that of the distribution: one with pytest, preferably with numpy."""
     candidates = [sys.executable, "/usr/bin/python3"]
     for modules in ("pytest, numpy", "pytest"):
         for python in candidates:

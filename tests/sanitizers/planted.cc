@@ -21,7 +21,7 @@ void leak() {
   only = nullptr;
 }
 
-// As the tests run ranks.
+// Runs the function in a child process, like the ranks of the tests.
 int in_child(void (*function)()) {
   fflush(nullptr);
   const pid_t child = fork();

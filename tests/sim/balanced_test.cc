@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In virtual time: what the balanced order costs. Of every reduction, size, machine and transport: the best algorithm that
-// keeps the order beside the best of all registered ones, each with the chunk and the radix that suit it best.
+// The cost of the balanced order in virtual time: compares, for every reduction, size, machine and transport, the best
+// algorithm with the balanced order with the best of all registered ones, each with its best chunk and radix.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,13 +29,13 @@ class Balanced : public ::testing::TestWithParam<Node> {
  protected:
   Balanced() : on_(GetParam().machine, GetParam().ranks) {}
 
-  // "" if the machine's table has the transport.
+  // "" if the table of the machine has the transport; else why not.
   std::string missing_transport() const {
     const plan::Plan plan = plan_of(on_, Collective::reduce, "flat");
     return simulate(plan, plan::Shape(1), sizeof(float), on_.hierarchy, on_.table, {.access = GetParam().access})
         .problem;
   }
-  // Of one algorithm. Elements are floats.
+  // Time of one algorithm. Elements are floats.
   double best_us(const algo::Algorithm& algorithm, size_t bytes) const {
     const size_t count = bytes / sizeof(float), ranks = size_t(on_.ranks());
     const bool scatters = algorithm.collective == Collective::reduce_scatter;
@@ -45,7 +45,7 @@ class Balanced : public ::testing::TestWithParam<Node> {
     if (!blocks.empty() && !algorithm.irregular) return 1e30;
     double best = 1e30;
     for (size_t chunk : {4 * kib, 32 * kib, 256 * kib, 1 * mib}) {
-      if (bytes / chunk > 128) continue;  // flags alone would make it slow
+      if (bytes / chunk > 128) continue;  // its flags alone make it slow
       for (uint16_t k : {1, 3, 7, 15}) {
         const plan::Plan plan = algorithm.make({.hierarchy = &on_.hierarchy,
                                                 .irregular = !blocks.empty(),
@@ -63,7 +63,7 @@ class Balanced : public ::testing::TestWithParam<Node> {
     return best;
   }
 
-  // Of all cells, and in their geometric mean.
+  // Ratio of all cells, as their geometric mean.
   void compare(std::initializer_list<Collective> collectives, std::initializer_list<size_t> sizes) const;
 
   const Machine on_;
@@ -100,7 +100,7 @@ TEST_P(Balanced, IsNearTheBestOfAllAlgorithms) {
           {64, 1 * kib, 16 * kib, 128 * kib, 1 * mib, 8 * mib});
 }
 
-// The cells in which movement avoiding, which cannot keep the order, comes nearest.
+// The cells in which movement avoiding, which cannot keep the order, is nearest.
 using BalancedOfManyRanks = Balanced;
 TEST_P(BalancedOfManyRanks, IsNearTheBestForLongReduces) { compare({Collective::reduce}, {128 * kib, 1 * mib}); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In virtual time: what XHC V-D says of its three machines, and how the plan twins of the latency paths of many ranks
-// compare with the other algorithms.
+// In virtual time: the claims of XHC V-D about its three machines, and how the plan twins of the latency paths of many
+// ranks compare with the other algorithms.
 #include <gtest/gtest.h>
 
 #include "virtual_runs.h"
@@ -13,7 +13,7 @@ using testing::Machine;
 
 constexpr size_t kib = 1024, mib = 1024 * kib;
 
-// Time of a broadcast with the chunk that suits it best, as a tuned library would run it.
+// Time of a broadcast with its best chunk, as a tuned library would run it.
 double best_us(const Machine& on, const char* algorithm, size_t bytes) {
   double best = 1e30;
   for (uint32_t chunk = 16 * kib; chunk <= 256 * kib; chunk *= 4) {
@@ -53,8 +53,8 @@ TEST(Xhc, FlatWinsSmallMessagesWhereCoresShareAnL3) {
   }
 }
 
-// The reason is the shared line: without L3 caches below which cores share it, or with readers that cost it nothing, the
-// picture turns over.
+// The shared line is the reason: without L3 caches that cores share, or with readers that cost it nothing, the
+// comparison is reversed.
 TEST(Xhc, TheSharedLineDecides) {
   Machine arm("arm-n1");
   arm.table.line_ns = 0;
@@ -66,7 +66,7 @@ TEST(Xhc, TheSharedLineDecides) {
   EXPECT_GT(gain(epyc, 64), 1);
 }
 
-// Every registered algorithm with every number of ranks that a rank may serve at once.
+// Every registered algorithm with every throttle.
 double best_of_all_us(const Machine& on, Collective collective, size_t bytes) {
   double best = 1e30;
   for (const algo::Algorithm& algorithm : algo::algorithms()) {
@@ -82,7 +82,8 @@ double best_of_all_us(const Machine& on, Collective collective, size_t bytes) {
 }
 
 TEST(LatencyPaths, TwinsOfManyRanksAreNearTheBestAlgorithm) {
-  // In a scan every rank reads the results of all groups before its own: a plan one after the other, the path at once.
+  // In a scan every rank reads the results of all groups before its own: a plan reads one after the other, the path at
+  // once.
   constexpr double usual = 1.2, of_scans = 1.8;
   for (const Machine& on : {Machine("epyc-2p", 64), Machine("arm-n1", 160)})
     for (Collective collective :

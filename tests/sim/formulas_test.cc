@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Closed formula and virtual run agree within 6.5 % where the formula's assumptions hold: one distance, ranks together, links
-// that are wide enough.
+// Formula and simulation agree within 6.5 % under the formula's assumptions: one distance, ranks that arrive together,
+// wide links.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,10 +25,10 @@ struct Case {
   Mechanism mechanism;
   size_t bytes;
   Knobs knobs;
-  bool by_size = false;  // with rates by size, as a calibrated table has
+  bool by_size = false;  // with rates by size, as a calibrated table has them
 };
 
-// Falling from cache to cache; no two alike.
+// Rates decrease from cache to cache; all differ.
 std::vector<model::CacheRates> measured_rates() {
   return {
       {32 << 10, 60, 40, 9, 8, 50, 7, 14}, {1 << 20, 40, 25, 15, 9, 45, 13, 12}, {64 << 20, 12, 6, 11, 6, 13, 10, 8}};
@@ -37,7 +37,7 @@ std::vector<model::CacheRates> measured_rates() {
 void compare(const Case& of) {
   Machine on(of.machine, of.ranks);
   if (!model::is_kernel_copy(of.mechanism) || of.by_size) on.table.links = {};
-  // A formula knows no stores that bypass the caches.
+  // Formulas do not include non-temporal stores.
   if (of.by_size)
     on.table.caches = measured_rates(), on.table.overlap = 0.3, on.table.thresholds.non_temporal_bytes = 0;
   const model::Row* row = model::find_row(plan::name(of.collective), of.algorithm);
@@ -57,14 +57,14 @@ void compare(const Case& of) {
   std::printf("%-10s %s p=%-3d %-12s %-18s k=%-2d %8zu B: formula %10.2f us, simulator %10.2f us, %+.1f %%\n",
               of.machine, of.by_size ? "by size" : "       ", of.ranks, plan::name(of.collective), of.algorithm,
               of.knobs.k, of.bytes, formula, virtual_us, 100 * (virtual_us / formula - 1));
-  // The formula finds out by itself how short slots make chunks, and takes them as equally long: up to 1.5 % more pages.
+  // The formula determines how short the slots make the chunks, and assumes equal lengths: up to 1.5 % more pages.
   EXPECT_NEAR(virtual_us / formula, 1, 0.065) << of.algorithm;
 }
 
 constexpr size_t kib = 1024, mib = 1024 * kib;
 
-// Throttled: the text's steps are in step. Ranks drift apart where the startup, which locks nothing, is as long as the
-// pages take, and then fewer than k lock at a time; so more than a few pages, or a small k.
+// Throttled: the paper's steps are synchronous. Ranks drift apart if the startup, which locks nothing, takes as long as
+// the pages; then fewer than k lock at a time. So the test uses more than a few pages, or a small k.
 TEST(Agreement, Scatter) {
   for (size_t bytes : {16 * kib, mib}) {
     compare({"knl", 64, Collective::scatter, "parallel_read", Mechanism::cma, bytes, {}});
@@ -93,7 +93,8 @@ TEST(Agreement, Bcast) {
   }
 }
 
-// By loads and stores, which lock nothing. The formulas know one distance and no links: one socket, links wide open.
+// By loads and stores, which lock nothing. The formulas assume one distance and no links: one socket, links without
+// limits.
 TEST(Agreement, Mapped) {
   const Mechanism mapped = Mechanism::mapped;
   for (size_t bytes : {64 * kib, mib}) {
@@ -124,9 +125,10 @@ TEST(Agreement, SharedMemory) {
   compare({"nodeb", 16, Collective::barrier, "dissemination", Mechanism::shared_memory, 0, {}});
 }
 
-// With a calibrated table's rates both sides look up the same sizes: as above, of every way of access. Left out is where a
-// formula assumes something else: that a write costs what a read does (it finds lines which the peer holds), and that
-// what a rank reduces is long beside the ends of its copies (fused slices of 4 KiB: 13 % apart, staged all_read of 4 KiB: 8 %).
+// With the rates of a calibrated table, both sides look up the same sizes, for every transport. Cases are omitted in
+// which the formula has another assumption: that a write costs as much as a read (it accesses lines that the peer
+// holds), and that the reduced data are long compared with the ends of its copies (fused slices of 4 KiB: 13 % apart,
+// staged all_read of 4 KiB: 8 %).
 TEST(Agreement, RatesBySize) {
   const Mechanism mapped = Mechanism::mapped, shm = Mechanism::shared_memory, cma = Mechanism::cma;
   for (size_t bytes : {64 * kib, mib, 4 * mib}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fair shares, by hand.
+// Compares fair shares with values computed by hand.
 #include <gtest/gtest.h>
 
 #include "sim/network.h"
@@ -7,7 +7,7 @@
 namespace coll::sim {
 namespace {
 
-// Ends of flows 0 .. n-1, all started at time 0.
+// End times of flows 0 .. n-1, all started at time 0.
 std::vector<double> ends(Network& network, size_t flows) {
   std::vector<double> at(flows, -1);
   for (size_t left = flows; left > 0;) {
@@ -33,7 +33,7 @@ TEST(Network, EqualFlowsShareEqually) {
 }
 
 // Links of 10 and 6: flow 0 is on both, 1 on the first, 2 and 3 on the second. Max-min: 2 2 2 on the second, 8 for flow 1.
-TEST(Network, WhatABoundFlowLeavesGoesToTheOthers) {
+TEST(Network, TheRestOfABoundFlowGoesToTheOthers) {
   Network network({}, 1, 1);
   const uint32_t wide = network.add_link(10), narrow = network.add_link(6);
   network.start(0, 0, 200, {{{wide, 1}, {narrow, 1}}, {}, 0.01});
@@ -66,7 +66,7 @@ TEST(Network, LocksOfOneOwnerGrowWithGamma) {
   for (int readers : {1, 2, 5}) {
     Network network(gamma, 2, 8);
     for (int flow = 0; flow < readers; ++flow) network.start(0, uint32_t(flow), 1000, {{}, {{0, 0.2, 1}}, 0.1});
-    network.start(0, uint32_t(readers), 1000, {{}, {{1, 0.2, 1}}, 0.1});  // another owner: alone
+    network.start(0, uint32_t(readers), 1000, {{}, {{1, 0.2, 1}}, 0.1});  // another owner: no contention
     const std::vector<double> at = ends(network, size_t(readers) + 1);
     EXPECT_NEAR(at[0], 1000 * (0.1 + 0.2 * gamma(readers)), 0.1) << readers;
     EXPECT_NEAR(at.back(), 300, 0.1);
@@ -89,7 +89,7 @@ TEST(Network, ShortTransfersSeeTheLoadAndAreSeen) {
   EXPECT_NEAR(network.start_short(100, route), 20, 1e-6);
   network.start(0, 0, 300, route);
   network.end_short(route);
-  EXPECT_NEAR(ends(network, 1)[0], 60, 0.1);  // half of the link is the other's
+  EXPECT_NEAR(ends(network, 1)[0], 60, 0.1);  // the other flow has half of the link
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a table has rates by size, copies and reductions cost what these say: each rate is seen where it should be.
+// If a table has rates by size, copies and reductions cost accordingly: each rate is used where it applies.
 #include <gtest/gtest.h>
 
 #include "virtual_runs.h"
@@ -34,7 +34,7 @@ double run(const Machine& on, Collective collective, const char* algorithm, Acce
 
 TEST(Rates, AStagedBroadcastLoadsTakesFetchesAndStores) {
   const model::CacheRates rates = {1, 50, 25, 10, 5, 40, 8};
-  // One chunk: the root's copy into its slot, then the other's out of it.
+  // One chunk: the root copies it into its slot, then the other rank copies it out.
   EXPECT_NEAR(run(machine(rates, 1), Collective::bcast, "flat_read"), us(50) + us(5) + us(10) + us(25), 1e-3);
   EXPECT_NEAR(run(machine(rates, 0), Collective::bcast, "flat_read"), us(5) + us(10), 1e-3);
   EXPECT_NEAR(run(machine(rates, 0.5), Collective::bcast, "flat_read"), us(5) + 0.5 * us(50) + us(10) + 0.5 * us(25),
@@ -43,13 +43,13 @@ TEST(Rates, AStagedBroadcastLoadsTakesFetchesAndStores) {
 
 TEST(Rates, SlotsThatPeersFillAreFetchedByTheirOwner) {
   const model::CacheRates rates = {1, 50, 25, 10, 5, 40, 8};
-  // The root writes into the reader's slot; the reader copies from its own slot what another core has written.
+  // The root writes into the reader's slot; the reader copies from its own slot data that another core has written.
   EXPECT_NEAR(run(machine(rates, 0), Collective::bcast, "sequential_write"), us(5) + us(10), 1e-3);
 }
 
 TEST(Rates, ReductionsCombine) {
   const model::CacheRates rates = {1, 50, 25, 10, 5, 40, 8};
-  // Into the slot, then the own vector and the other's slot into the result.
+  // A copy into the slot, then a reduction of the own vector and the other slot into the result.
   EXPECT_NEAR(run(machine(rates, 0), Collective::allreduce, "all_read"), us(5) + us(40) + us(8), 1e-3);
 }
 
@@ -60,7 +60,7 @@ TEST(Rates, MappedBuffersAreFetchedAtTheirSize) {
   Machine on = machine(small, 0);
   on.table.caches.push_back(large);
   on.table.thresholds.direct_bytes = 0;
-  // A rank has a buffer of 1 MiB and a second one: the fetch is of the larger size's rate or between the two.
+  // A rank has a buffer of 1 MiB and a second one: the fetch has the rate of the larger size or one in between.
   const double took = run(on, Collective::allgather, "ring_source_read", AccessMode::direct);
   EXPECT_GT(took, us(10));
   EXPECT_LE(took, us(4) + us(25) + 1e-3);
@@ -71,12 +71,12 @@ TEST(Rates, KernelCopiesHaveTheirOwnBySize) {
   on.table.thresholds.direct_bytes = 0;
   on.table.access[size_t(model::Mechanism::cma)].page_us = 0;
   EXPECT_NEAR(run(on, Collective::bcast, "flat_read", AccessMode::remote), us(16), 1e-3);
-  // What they have brought is combined at the rate of a core's own data; the result is stored meanwhile.
+  // The copied data is combined at the rate of a core's own data; the result is stored concurrently.
   on.table.overlap = 0;
   EXPECT_NEAR(run(on, Collective::reduce, "flat", AccessMode::remote), us(16) + us(40) + us(25), 1e-3);
 }
 
-TEST(Rates, KernelCopiesKeepTheirsWhereSizesWereNotMeasured) {
+TEST(Rates, KernelCopiesKeepTheirRateIfSizesWereNotMeasured) {
   Machine on = machine({1, 50, 25, 10, 5, 40, 8}, 1);
   on.table.thresholds.direct_bytes = 0;
   model::Access& cma = on.table.access[size_t(model::Mechanism::cma)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every registered plan runs to its end in virtual time, the same way each time, and the trace tells the run.
+// Every registered plan runs to its end in virtual time, deterministically, and the trace describes the run.
 #include <gtest/gtest.h>
 
 #include "sim/trace.h"
@@ -80,7 +80,7 @@ TEST(Simulate, PageLocksAreContendedByTheReadersOfOneOwner) {
   EXPECT_EQ(run_of(on, tree, 1 << 20, {.access = AccessMode::remote}).most_locking, 3);
 }
 
-TEST(Simulate, RefusesWhatTheMachineLacks) {
+TEST(Simulate, RefusesTransportsThatTheMachineLacks) {
   const Machine on("knl", 8);
   const plan::Plan plan = plan_of(on, Collective::bcast, "flat_read");
   const auto problem = [&](const Options& options, int ranks) {
@@ -93,7 +93,7 @@ TEST(Simulate, RefusesWhatTheMachineLacks) {
   EXPECT_NE(problem({.access = AccessMode::remote}, 9), "");
 }
 
-TEST(Trace, TellsEveryTransferAndWait) {
+TEST(Trace, HasEveryTransferAndWait) {
   const Machine on("epyc-1p", 8);
   const plan::Plan plan = plan_of(on, Collective::bcast, "hierarchical", {.chunk_bytes = 16384});
   const Result silent = run_of(on, plan, 65536);

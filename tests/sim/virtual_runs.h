@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan by its name, run in virtual time on a machine by its name.
+// Runs a named plan in virtual time on a named machine.
 #pragma once
 
 #include <gtest/gtest.h>

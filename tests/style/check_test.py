@@ -169,13 +169,24 @@ class CheckTest(unittest.TestCase):
         def source(name, text):
             text = BSD + f"namespace coll::tools {{\n{text}\n}}  // namespace coll::tools\n"
             return {f"tools/{name}.cc": text, "tools/README.md": README}
-        way = source("a", "struct Way {\n};")
-        self.assert_fault({**way, **source("b", "enum class Way : int {};")}, "b.cc:3: coll::tools::Way is defined in tools/a.cc")
-        self.assert_clean({**way, **source("b", "namespace {\nstruct Way {\n};\n}  // namespace")})
-        self.assert_clean({**way, **source("b", "struct Path {\n};")})
+        path = source("a", "struct Path {\n};")
+        self.assert_fault({**path, **source("b", "enum class Path : int {};")}, "b.cc:3: coll::tools::Path is defined in tools/a.cc")
+        self.assert_clean({**path, **source("b", "namespace {\nstruct Path {\n};\n}  // namespace")})
+        self.assert_clean({**path, **source("b", "struct Point {\n};")})
 
     def test_prose_is_checked(self):
         self.assert_fault({"Makefile": BSD, "docs/guide.md": "One.\nNobody reads.\n"}, "docs/guide.md:2: 'Nobody': write")
+
+    def test_words_of_sources_are_checked(self):
+        readme = {"tools/README.md": README}
+        for text, fault in (("// One rank waits.\nint a;  // Nobody waits.\n", "tools/a.cc:3: 'Nobody': write"),
+                            ('int a = f("whoever");\n', "tools/a.cc:2: 'whoever': write"),
+                            ("int a, is_crowded;\n", "tools/a.cc:2: 'crowded' in the name is_crowded: write")):
+            with self.subTest(text=text):
+                self.assert_fault({**readme, "tools/a.cc": BSD + text}, fault)
+        self.assert_fault({**readme, "tools/heats.h": BSD}, "tools/heats.h:1: 'heats' in the name of the file: write")
+        self.assert_clean({**readme, "tools/a.cc": BSD + "int a;  // All ranks wait.\n"})
+        self.assert_clean({"kmod/README.md": README, "kmod/a.c": GPL + "int a;  // Nobody waits.\n"})
 
     def test_an_empty_tree_is_a_fault(self):
         self.assert_fault({}, "no sources found")

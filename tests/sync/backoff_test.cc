@@ -44,8 +44,8 @@ TEST(Backoff, OversubscribedRanksSpinForARankOnAnotherCore) {
   EXPECT_EQ(backoff.pause(), WaitStage::block);
 }
 
-// Yields that return at once end the stage long before their number is used up. If every yield runs another process they
-// do not, so that the number is a bound only.
+// Yields that return at once end the stage long before its maximum. If every yield runs another process they do not, so
+// the number is only an upper bound.
 TEST(Backoff, UselessYieldsEndInBlocking) {
   constexpr uint32_t yields = 100'000;
   Backoff backoff({.spins = 0, .yields = yields, .max_useless_yields = 5});

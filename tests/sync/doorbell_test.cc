@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two sides that post and sleep in turn, with random delays. Nearly all sleeps end by the bell: a lost wake-up costs a
+// Two sides post and sleep alternately, with random delays. Nearly all sleeps end by the bell: a lost wake-up costs a
 // whole time-out.
 #include "sync/doorbell.h"
 
@@ -64,7 +64,7 @@ void dawdle(std::mt19937_64& random) {
   }
 }
 
-TEST(Doorbell, HardlyAWakeUpIsLostBetweenTwo) {
+TEST(Doorbell, FewWakeUpsAreLostBetweenTwo) {
   auto sides = std::make_unique<Side[]>(2);
   const uint64_t base = coll::test::seed();
   auto play = [&](int me) {
@@ -81,11 +81,11 @@ TEST(Doorbell, HardlyAWakeUpIsLostBetweenTwo) {
   other.join();
   EXPECT_EQ(sides[0].bell.sleepers.load(), 0u);
   EXPECT_EQ(sides[1].bell.sleepers.load(), 0u);
-  // The poster has no fence, so some may be.
+  // The poster has no fence, so some wake-ups may be lost.
   EXPECT_LE(sides[0].lost + sides[1].lost, rounds / 500);
 }
 
-TEST(Doorbell, RingsForAllWhoSleep) {
+TEST(Doorbell, RingsForAllSleepers) {
   auto poster = std::make_unique<Side>();
   auto readers = std::make_unique<Side[]>(3);
   const uint64_t base = coll::test::seed();

@@ -29,7 +29,7 @@ TEST(Lock, OneThreadAtATimeHasIt) {
       for (int turn = 0; turn < turns; turn++) {
         const std::lock_guard held(lock);
         count++;
-        if (turn % 1000 == 0) std::this_thread::yield();  // so that others come to sleep
+        if (turn % 1000 == 0) std::this_thread::yield();  // so that others sleep
       }
     });
   for (std::thread& thread : all) thread.join();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The protocols of lib/sync/protocols.h under the C++ memory model, by Relacy: it runs a few threads in many orders, lets
-// every load return any value that the model allows, and notices races of plain data, lost signals and failed assertions.
-// Each protocol holds as it is, and fails without its releases, its acquires, or what else it relies on.
+// Checks the protocols of lib/sync/protocols.h under the C++ memory model with Relacy: it runs a few threads in many
+// orders, lets every load return any value that the model allows, and reports races of plain data, lost signals and
+// failed assertions. Each protocol is correct, and fails without its releases, its acquires, or other parts that it
+// relies on.
 #include "sync/protocols.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ namespace {
 
 using namespace coll;
 
-// What is left out of a protocol.
+// The part of a protocol that is omitted.
 enum class Fault { none, release, acquire, exchange, reuse, fences };
 Fault fault;
 
@@ -50,7 +51,7 @@ rl::memory_order order(std::memory_order wanted) {
   }
 }
 
-// std::atomic, as far as the protocols need it.
+// The part of std::atomic that the protocols need.
 template <typename T>
 class Word {
  public:
@@ -99,7 +100,7 @@ struct Flag : rl::test_suite<Flag, 3> {
   }
 };
 
-// A mailbox that a writer fills three times. It waits until both readers are done with what was there.
+// A mailbox that a writer fills three times. It waits until both readers have read the previous contents.
 struct Mailbox : rl::test_suite<Mailbox, 3> {
   static constexpr uint64_t operations = 3;
   Word<uint64_t> sequence, done[3];
@@ -125,7 +126,7 @@ struct Bell {
   Word<uint32_t> sleepers, word;
 };
 
-// A poster and a rank that sleeps until it has posted. The library has neither the fences nor sleeps without a time-out.
+// A poster, and a rank that sleeps until it has posted. The library omits the fences and sleeps with a time-out.
 template <bool timed>
 struct Doorbell : rl::test_suite<Doorbell<timed>, 2> {
   Word<uint64_t> flag;
@@ -136,7 +137,7 @@ struct Doorbell : rl::test_suite<Doorbell<timed>, 2> {
       data = 1;
       sync::post(flag, uint64_t(1));
       fence();
-      sync::ring_for_sleepers(bell, [](Bell& rung) { sync::ring(rung, [](Word<uint32_t>&) {}); });
+      sync::ring_for_sleepers(bell, [](Bell& sleeper) { sync::ring(sleeper, [](Word<uint32_t>&) {}); });
       return;
     }
     const auto ready = [this] { return fence(), sync::is_posted(flag, uint64_t(1)); };
@@ -154,7 +155,7 @@ struct Doorbell : rl::test_suite<Doorbell<timed>, 2> {
   void after() { RL_ASSERT(bell.sleepers.load(std::memory_order_relaxed) == 0); }
 };
 
-// Two ranks ask a third one for something, and use what it has made.
+// Two ranks request something from a third one, and use the result.
 struct Request : rl::test_suite<Request, 3> {
   enum : uint32_t { none, asked, made };
   Word<uint32_t> requests[2], wanted;
@@ -200,7 +201,8 @@ struct Completion : rl::test_suite<Completion, 2> {
 
 // ---- the checks --------------------------------------------------------------------------------------------------------
 
-// As much of the output as fits. Relacy replaces operator new while it runs, so that nothing may grow then.
+// Keeps the first 2 KiB of the output in a fixed buffer: Relacy replaces operator new while it runs, so nothing may
+// allocate then.
 class Output : public std::streambuf {
  public:
   Output() { setp(text_, text_ + sizeof text_); }
@@ -210,7 +212,7 @@ class Output : public std::streambuf {
   char text_[2048];
 };
 
-// "" or what Relacy found.
+// Returns "", or the fault that Relacy found.
 template <typename Model>
 std::string run(Fault without, rl::scheduler_type_e by, int orders) {
   Output output;
@@ -258,7 +260,7 @@ TEST(Protocols, RequestsOfTwoRanksAreAnswered) {
   EXPECT_EQ(found_in<Request>(), "");
   EXPECT_NE(found_in<Request>(Fault::release), "");
   EXPECT_NE(found_in<Request>(Fault::acquire), "");
-  // A store instead of the exchange: the one that is asked may miss the first of two requests.
+  // With a store instead of the exchange, the requested rank may miss the first of two requests.
   EXPECT_NE(found_in<Request>(Fault::exchange), "");
 }
 

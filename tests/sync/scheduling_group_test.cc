@@ -11,7 +11,7 @@ namespace {
 
 using coll::sync::scheduling_group;
 
-// What a child sees, after it began a session of its own or not.
+// Returns the group of a child, in a session of its own or not.
 uint64_t of_child(bool own_session) {
   int ends[2];
   if (pipe(ends) != 0) return 0;

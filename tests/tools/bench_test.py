@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""collctl bench: right results everywhere it can be asked for, and rows that make sense. Asserts nothing about speed."""
+"""collctl bench: right results for every option, and consistent rows. Checks no times."""
 import json
 import pathlib
 import tempfile
@@ -21,7 +21,7 @@ class Bench(Case):
             self.assertLessEqual(row["median_us"], row["p90_us"])
         return result
 
-    def test_sizes_are_those_asked_for(self):
+    def test_sizes_are_the_requested_ones(self):
         result = self.rows("allreduce", "-n", 2, "--sizes", "4-1K,100")
         self.assertEqual([r["bytes"] for r in result["rows"]], [4, 16, 64, 256, 1024, 100])
         self.assertIn("2 ranks", result["communicator"])
@@ -60,11 +60,11 @@ class Bench(Case):
         boxes = [event for event in events if event["ph"] == "X"]
         for rank in ("rank 0", "rank 1"):
             of_rank = [box for box in boxes if rows[box["tid"]].startswith(rank)]
-            # Each reduces half of the vector, and copies all of it into its slots.
+            # Each rank reduces half of the vector, and copies all of it into its slots.
             for kind, bytes in (("reduce", 1 << 19), ("copy", 1 << 20)):
                 self.assertGreaterEqual(sum(box["args"]["bytes"] for box in of_rank if box["name"] == kind), bytes)
         self.assertEqual(min(event["ts"] for event in events if "ts" in event), 0)
-        # Whoever waits does so for a post of the other, and goes on after it.
+        # A rank that waits, waits for a post of the other one, and continues after it.
         posted = {event["id"]: event["ts"] for event in events if event["ph"] == "s"}
         waited = [event for event in events if event["ph"] == "f"]
         self.assertGreater(len(waited), 16)
@@ -105,7 +105,7 @@ class Bench(Case):
         ]:
             self.expect_error(2, words, "bench", *arguments)
 
-    def test_a_failing_rank_is_told_once(self):
+    def test_a_failing_rank_is_reported_once(self):
         self.expect_error(1, ["rank", "COLL_SENSITIVITY"], "bench", "bcast", "-n", 2, "--sizes", "64",
                           env={"COLL_SENSITIVITY": "moon"})
 

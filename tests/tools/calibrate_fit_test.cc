@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From points to a table: a machine is made up, what it would measure is fitted, and the machine must come out again.
+// From points to a table: an invented machine measures itself, and the fit must find its parameters again.
 #include "tools/calibrate/fit/fit.h"
 
 #include <gmock/gmock.h>
@@ -21,39 +21,41 @@ Measured made_up() {
   Measured measured;
   const auto add = [&](Key key, double us) { measured.points.push_back({key, took(us)}); };
   const auto gamma = [](double c) { return 1 + 0.1 * (c * c - 1) + 0.5 * (c - 1); };
-  add({What::call}, 0.2);
-  add({What::check}, 0.7);
+  add({Quantity::call}, 0.2);
+  add({Quantity::check}, 0.7);
   for (int c : {1, 2, 4, 8})
-    for (double pages : {16., 256., 1000.}) add({What::pages, pages * 4096, c}, 0.7 + 0.12 * gamma(c) * pages);
+    for (double pages : {16., 256., 1000.}) add({Quantity::pages, pages * 4096, c}, 0.7 + 0.12 * gamma(c) * pages);
   for (double bytes = 4 * kib; bytes <= 16 * mib; bytes *= 4)
-    add({What::cma_copy, bytes}, 0.7 + 0.12 * bytes / 4096 + bytes / 10000);
+    add({Quantity::cma_copy, bytes}, 0.7 + 0.12 * bytes / 4096 + bytes / 10000);
   for (double bytes : {24 * kib, 512 * kib, 8 * mib}) {
-    add({What::load, bytes}, bytes / 50000);
-    add({What::store, bytes}, bytes / 25000);
-    add({What::fetch, bytes}, bytes / 10000);
-    add({What::take, bytes}, bytes / 12500);
-    add({What::combine, bytes}, bytes / 40000);
-    add({What::combine_fetch, bytes}, bytes / 8000);
-    // Half of it from the neighbour: within the caches faster than the probe's own rate.
-    add({What::cma_exchange, bytes}, 0.7 + 0.12 * bytes / 2 / 4096 + bytes / 2 / (bytes > mib ? 8000 : 16000));
-    // Longer half, and three tenths of the shorter one.
-    add({What::copy, bytes}, bytes / 2 / 25000 + 0.3 * bytes / 2 / 50000);
-    add({What::copy_alone, bytes}, bytes / 2 / 30000);
-    for (What what : {What::stream, What::stream_alone}) add({what, bytes}, bytes / 2 / (bytes > mib ? 40000 : 5000));
-    for (What what : {What::reduce, What::reduce_alone, What::reduce_stream, What::reduce_stream_alone})
-      add({what, bytes}, bytes / 20000);
+    add({Quantity::load, bytes}, bytes / 50000);
+    add({Quantity::store, bytes}, bytes / 25000);
+    add({Quantity::fetch, bytes}, bytes / 10000);
+    add({Quantity::take, bytes}, bytes / 12500);
+    add({Quantity::combine, bytes}, bytes / 40000);
+    add({Quantity::combine_fetch, bytes}, bytes / 8000);
+    // Half of it comes from the neighbour: inside the caches it is faster than the probe's own rate.
+    add({Quantity::cma_exchange, bytes}, 0.7 + 0.12 * bytes / 2 / 4096 + bytes / 2 / (bytes > mib ? 8000 : 16000));
+    // The longer half, and three tenths of the shorter one.
+    add({Quantity::copy, bytes}, bytes / 2 / 25000 + 0.3 * bytes / 2 / 50000);
+    add({Quantity::copy_alone, bytes}, bytes / 2 / 30000);
+    for (Quantity quantity : {Quantity::stream, Quantity::stream_alone})
+      add({quantity, bytes}, bytes / 2 / (bytes > mib ? 40000 : 5000));
+    for (Quantity quantity :
+         {Quantity::reduce, Quantity::reduce_alone, Quantity::reduce_stream, Quantity::reduce_stream_alone})
+      add({quantity, bytes}, bytes / 20000);
   }
-  add({.what = What::flag, .distance = topo::Distance::l3}, 0.06);
-  add({.what = What::flag, .distance = topo::Distance::node}, 0.23);
-  add({.what = What::look}, 0.008);
-  add({.what = What::step}, 0.004);
-  add({.what = What::lines, .concurrent = 1}, 0.3);
-  add({.what = What::lines, .concurrent = 7}, 0.36);
+  add({.quantity = Quantity::flag, .distance = topo::Distance::l3}, 0.06);
+  add({.quantity = Quantity::flag, .distance = topo::Distance::node}, 0.23);
+  add({.quantity = Quantity::look}, 0.008);
+  add({.quantity = Quantity::step}, 0.004);
+  add({.quantity = Quantity::lines, .concurrent = 1}, 0.3);
+  add({.quantity = Quantity::lines, .concurrent = 7}, 0.36);
   for (double bytes : {kib, 16 * kib, mib})
-    add({.what = What::near_copy, .bytes = bytes, .distance = topo::Distance::l3}, 0.05 + bytes / 20000);
-  for (int c : {1, 2, 4, 8}) add({What::shared_copy, 256 * kib, c}, 13 * (1 + 0.02 * (c - 1)));
-  for (What what : {What::pinned_check, What::pinned_copy, What::first_copy, What::mapped_copy})
-    measured.points.push_back({{what}, {.problem = "there is no /dev/kcoll"}});
+    add({.quantity = Quantity::near_copy, .bytes = bytes, .distance = topo::Distance::l3}, 0.05 + bytes / 20000);
+  for (int c : {1, 2, 4, 8}) add({Quantity::shared_copy, 256 * kib, c}, 13 * (1 + 0.02 * (c - 1)));
+  for (Quantity quantity : {Quantity::pinned_check, Quantity::pinned_copy, Quantity::first_copy, Quantity::mapped_copy})
+    measured.points.push_back({{quantity}, {.problem = "there is no /dev/kcoll"}});
   return measured;
 }
 
@@ -101,15 +103,15 @@ TEST(FitModel, FindsLinesMemoryAndOverlap) {
   const model::Access& shared = table.of(model::Mechanism::shared_memory);
   EXPECT_NEAR(shared.startup_us[topo::Distance::l3], 0.05, 1e-6);
   EXPECT_NEAR(shared.bandwidth_gbs[topo::Distance::l3], 20, 1e-6);
-  // Streams were faster from 8 MiB a core on.
+  // Non-temporal stores are faster from 8 MiB per core on.
   EXPECT_EQ(table.thresholds.non_temporal_bytes, 8 * mib * 8);
 }
 
-TEST(FitModel, SaysWhatTheMachineLacks) {
+TEST(FitModel, ReportsWhatTheMachineLacks) {
   const Model model = fitted();
   EXPECT_FALSE(model.table.of(model::Mechanism::kcoll_pinned).available);
   EXPECT_THAT(model.remarks, ::testing::Contains(::testing::HasSubstr("/dev/kcoll")));
-  // Without any point all comes from the table that stands in, and that is said.
+  // Without any point all values come from the replacement table, and the remarks report that.
   const Model none = fit_model({}, eight_cores(), model::builtin_table({}));
   EXPECT_EQ(none.table.line_ns, model::builtin_table({}).line_ns);
   EXPECT_FALSE(none.table.of(model::Mechanism::cma).available);
@@ -117,25 +119,25 @@ TEST(FitModel, SaysWhatTheMachineLacks) {
   EXPECT_GE(none.remarks.size(), 5u);
 }
 
-// A page takes 0.3 us, 0.45 us where two pin at once, and 0.05 us go by before a set of pages.
-TEST(FitModel, TakesAPagesPinFromTheModulesOwnAccount) {
+// A page takes 0.3 us, or 0.45 us if two tasks pin at once, and 0.05 us pass before a set of pages.
+TEST(FitModel, TakesTheCostOfAPinFromTheModulesCounts) {
   Measured measured = made_up();
-  std::erase_if(measured.points, [](const Point& of) { return of.key.what >= What::pinned_check; });
-  measured.points.push_back({{What::pinned_check, 1}, took(0.4)});
+  std::erase_if(measured.points, [](const Point& of) { return of.key.quantity >= Quantity::pinned_check; });
+  measured.points.push_back({{Quantity::pinned_check, 1}, took(0.4)});
   for (double bytes : {64 * kib, mib}) {
-    measured.points.push_back({{What::pinned_copy, bytes}, took(0.4 + bytes / 10000)});
-    // Faster than pinned ones, as a machine that is disturbed has it: no clock would tell a page's cost.
-    measured.points.push_back({{What::first_copy, bytes}, took(0.2 + bytes / 12000)});
+    measured.points.push_back({{Quantity::pinned_copy, bytes}, took(0.4 + bytes / 10000)});
+    // Faster than pinned ones, as on a disturbed machine: measured times would not give the cost of a page.
+    measured.points.push_back({{Quantity::first_copy, bytes}, took(0.2 + bytes / 12000)});
   }
-  for (int heat = 0; heat < 7; ++heat) {
-    const double slower = heat == 2 ? 50 : 1;  // something came between
+  for (int repetition = 0; repetition < 7; ++repetition) {
+    const double slower = repetition == 2 ? 50 : 1;  // a disturbance
     measured.kcoll.push_back({.source = "counters",
                               .pins = 20,
                               .pages = 2000,
                               .throttle_us = 1,
                               .lock_us = 10,
                               .pin_us = 590,
-                              .crowds = {{1, {1500, 450 * slower}}, {2, {500, 225 * slower}}}});
+                              .by_concurrency = {{1, {1500, 450 * slower}}, {2, {500, 225 * slower}}}});
   }
   const Model model = fit_model(measured, eight_cores(), model::builtin_table({}));
   const model::Access& first = model.table.of(model::Mechanism::kcoll_first_touch);
@@ -146,7 +148,7 @@ TEST(FitModel, TakesAPagesPinFromTheModulesOwnAccount) {
   EXPECT_NEAR(first.gamma(2), 1.5, 1e-9);
   EXPECT_THAT(model.remarks, ::testing::Contains(::testing::StartsWith("kcoll by its counters: per set of 100 pages")));
 
-  for (KcollTimes& heat : measured.kcoll) heat.crowds.clear();
+  for (KcollTimes& repetition : measured.kcoll) repetition.by_concurrency.clear();
   const Model silent = fit_model(measured, eight_cores(), model::builtin_table({}));
   EXPECT_TRUE(silent.table.of(model::Mechanism::kcoll_pinned).available);
   EXPECT_FALSE(silent.table.of(model::Mechanism::kcoll_first_touch).available);
@@ -161,25 +163,25 @@ TEST(FitModel, EveryCurveIsMetByItsPoints) {
     EXPECT_NEAR(point.fitted / point.measured, 1, 1e-6) << point.curve << " " << point.x;
 }
 
-TEST(Changes, TellWhatMovedByMoreThanItsSpread) {
+TEST(Changes, ListValuesThatChangedByMoreThanTheirSpread) {
   Model before = fitted();
   EXPECT_TRUE(changes(before.table, before.table, before.precisions).empty());
   model::Table now = before.table;
   now.access[size_t(model::Mechanism::cma)].page_us *= 1.5;
   now.line_ns *= 1.05;
   std::vector<Precision> precisions = {{"cma page", 0.1, 3}, {"line", 0.1, 2}};
-  std::vector<std::string> told = changes(before.table, now, precisions);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_THAT(told[0], ::testing::StartsWith("cma page: 0.18 us, was 0.12"));
+  std::vector<std::string> lines = changes(before.table, now, precisions);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], ::testing::StartsWith("cma page: 0.18 us, was 0.12"));
 
   const algo::Algorithm* flat = algo::find(plan::Collective::reduce, "flat");
   const algo::Algorithm* fused = algo::find(plan::Collective::reduce, "fused");
   before.table.choices = {{plan::Collective::reduce, 2, 4096, flat}, {plan::Collective::reduce, 2, 8192, flat}};
   now = before.table;
   now.choices[1].algorithm = fused;
-  told = changes(before.table, now, precisions);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_THAT(told[0], ::testing::HasSubstr("reduce up to 8 KiB, 2 ranks: fused"));
+  lines = changes(before.table, now, precisions);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], ::testing::HasSubstr("reduce up to 8 KiB, 2 ranks: fused"));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""calibrate_in_vm.py KERNEL: collctl calibrate where the module is, in a virtual machine: both mechanisms of kcoll are
-measured and fitted; its own account tells gate wait, lock, pin and copy apart, and does so by tracepoints and by
-counters alike; the table that it writes decides from then on, as collctl explain and the library itself say; and a user
-without privilege, whom only the counters are open to, gets the same model. 77: this machine cannot run one."""
+"""calibrate_in_vm.py KERNEL: collctl calibrate with the module, in a virtual machine: both mechanisms of kcoll are
+measured and fitted; the module counts gate wait, lock, pin and copy separately, the same by tracepoints and by
+counters; the library and collctl explain then choose by the written table; and an unprivileged user, who can read only
+the counters, gets the same model. 77: this machine cannot run one."""
 import json
 import os
 import re
@@ -12,10 +12,10 @@ from in_vm import machine, quietly
 
 COLLECTIVES = ("bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter", "scan", "exscan")
 SIZES = {"16K": 16 << 10, "1M": 1 << 20}
-# Transports, and whether the kernel copies then; a row of the table serves those of its own way.
-WAYS = {"shm": False, "kcoll_copy": True}
+# Transports, and whether the kernel copies with them; a row of the table serves transports of its own kind.
+TRANSPORTS = {"shm": False, "kcoll_copy": True}
 
-# A line of JSON for each cell, behind a word.
+# A line of JSON for each cell, after a keyword.
 EXPLAIN = """explained() {
     for collective in %s; do
         for size in %s; do
@@ -26,11 +26,11 @@ EXPLAIN = """explained() {
 }""" % (" ".join(COLLECTIVES), " ".join(SIZES))
 
 
-# As somebody whom the tracepoints are closed to, but who may open the device and lock memory.
-# The tool is copied, since it may have been built where nobody else can look.
+# A user who may not read tracepoints, but may open the device and lock memory.
+# Copies the tool, because other users may not be able to read the build directory.
 UNPRIVILEGED = ("chmod 666 /dev/kcoll && mkdir -m 777 /tmp/nobody && cp $COLLCTL /tmp/nobody/ && ulimit -l unlimited && "
                 "setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp/nobody XDG_CONFIG_HOME=/tmp/nobody ")
-# What the clock tells in user space, which asks for no privilege, and what the module's own account does.
+# Values from times measured in user space, which need no privilege, and from the counts of the module.
 BY_CLOCK = ("kcoll_pinned startup", "kcoll_pinned bandwidth")
 BY_ACCOUNT = ("kcoll_first_touch startup", "kcoll_first_touch page")
 # A page's cost may move by a factor of two between two calibrations of an emulated machine, by root and root, too. That
@@ -38,10 +38,10 @@ BY_ACCOUNT = ("kcoll_first_touch startup", "kcoll_first_touch page")
 ALLOWED = 0.5
 
 
-def same_table_faults(told, other):
-    """Whether nobody's table has all of root's, and agrees with it on what depends on who may read tracepoints."""
-    ours, theirs = ({of["name"]: of for of in each["parameters"]} for each in (told, other))
-    for each, source in ((told, "tracepoints"), (other, "counters")):
+def same_table_faults(result, other):
+    """Checks that the table of the user `nobody` has all values of root's, and agrees where tracepoints could matter."""
+    ours, theirs = ({of["name"]: of for of in each["parameters"]} for each in (result, other))
+    for each, source in ((result, "tracepoints"), (other, "counters")):
         lacks = any("built without" in remark for remark in each["remarks"])
         if not lacks and not any(remark.startswith(f"kcoll by its {source}: ") for remark in each["remarks"]):
             yield f"the account is not by {source}: {each['remarks']}"
@@ -55,24 +55,24 @@ def same_table_faults(told, other):
             yield f"{page} without privilege is {theirs[page]}, not {ours[page]}"
 
 
-def lacking(told):
-    values = {of["name"]: of for of in told["parameters"]}
+def lacking(result):
+    values = {of["name"]: of for of in result["parameters"]}
     for name in BY_CLOCK + BY_ACCOUNT:
         if name not in values or values[name]["value"] <= 0 or values[name]["points"] == 0:
-            yield f"{name}: {values.get(name)}; {told['remarks']}"
+            yield f"{name}: {values.get(name)}; {result['remarks']}"
 
 
-def account_faults(told):
-    yield from lacking(told)
-    account = " ".join(remark for remark in told["remarks"] if remark.startswith("kcoll by its "))
+def account_faults(result):
+    yield from lacking(result)
+    account = " ".join(remark for remark in result["remarks"] if remark.startswith("kcoll by its "))
     print(account)
     for words in ("kcoll by its", "gate wait", "lock", "pin", "copy of"):
         if words not in account:
-            yield f"'{words}' is not in the module's own account: {told['remarks']}"
+            yield f"'{words}' is not in the module's own account: {result['remarks']}"
 
 
 def cells(lines, word):
-    """The selection by collective and size, of the lines that begin with the word."""
+    """Returns the selection by collective and size, from lines that begin with the keyword."""
     read = [json.loads(line.removeprefix(word + " ")) for line in lines if line.startswith(word + " ")]
     return {(of["collective"], of["bytes"]): of["selected"] for of in read}
 
@@ -97,12 +97,12 @@ def choice_faults(lines, table):
         changed += any(before[cell][what] != selected[what] for what in ("setting", "kernel_assisted", "latency_path"))
         if before[cell]["decided_by"].startswith("table row"):
             yield f"{cell} is of a table before there is one: {before[cell]}"
-        latency = row["algorithm"] == "latency"  # of which the library does not speak
+        latency = row["algorithm"] == "latency"  # which the log of the library does not contain
         if selected["latency_path"] != latency or not latency and (
                 not selected["decided_by"].startswith(by) or not is_of(row, selected["setting"])
                 or selected["kernel_assisted"] != row["kernel_copies"]):
             yield f"{cell} explained is {selected}, but the table has {row}"
-        for transport, copies in WAYS.items():
+        for transport, copies in TRANSPORTS.items():
             of = said.get((transport, *cell))
             if latency:
                 right = of is None
@@ -123,18 +123,18 @@ def main():
         quietly(f"{os.environ['KCOLL_TIMES']} --gtest_brief=1 > /tmp/times || {{ cat /tmp/times; false; }}"),
         "{ ! grep -qi skipped /tmp/times || grep -q 'built without' /tmp/times; }",
         quietly("explained before"),
-        # As a user does it: the table goes where the library looks for it.
-        quietly("$COLLCTL calibrate --quick --ranks 2 --json > /tmp/told"),
-        "echo \"told $(tr -d '\\n' < /tmp/told)\"",
+        # Like a user: writes the table to the place where the library looks for it.
+        quietly("$COLLCTL calibrate --quick --ranks 2 --json > /tmp/result"),
+        "echo \"result $(tr -d '\\n' < /tmp/result)\"",
         "echo \"table $(cat /tmp/config/libcoll/tables/*.json | tr -d '\\n')\"",
         quietly("explained after"),
-        *(f"{{ COLL_LOG=debug $COLLCTL bench all -n 2 --transport {way} --sizes {','.join(SIZES)} --time 0.001"
-          f" > /tmp/bench 2> /tmp/said; status=$?; sed 's/^/{way} /' /tmp/said; [ $status = 0 ]; }}" for way in WAYS),
-        quietly(f"{UNPRIVILEGED} /tmp/nobody/collctl calibrate --quick --ranks 1 --json > /tmp/nobody/told"),
-        "echo \"other $(tr -d '\\n' < /tmp/nobody/told)\"",
+        *(f"{{ COLL_LOG=debug $COLLCTL bench all -n 2 --transport {transport} --sizes {','.join(SIZES)} --time 0.001"
+          f" > /tmp/bench 2> /tmp/said; status=$?; sed 's/^/{transport} /' /tmp/said; [ $status = 0 ]; }}" for transport in TRANSPORTS),
+        quietly(f"{UNPRIVILEGED} /tmp/nobody/collctl calibrate --quick --ranks 1 --json > /tmp/nobody/result"),
+        "echo \"other $(tr -d '\\n' < /tmp/nobody/result)\"",
         limit=1500).splitlines()
-    said = {word: json.loads(text) for word, text in (line.split(" ", 1) for line in lines if re.match("(told|table|other) ", line))}
-    faults = [*account_faults(said["told"]), *choice_faults(lines, said["table"]), *same_table_faults(said["told"], said["other"])]
+    said = {word: json.loads(text) for word, text in (line.split(" ", 1) for line in lines if re.match("(result|table|other) ", line))}
+    faults = [*account_faults(said["result"]), *choice_faults(lines, said["table"]), *same_table_faults(said["result"], said["other"])]
     sys.exit("\n".join(faults) if faults else 0)
 
 

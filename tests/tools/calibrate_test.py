@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""collctl calibrate: a table that the library reads, choices that the clock has checked, the earlier table kept."""
+"""collctl calibrate: a table that the library reads, choices that were measured, the earlier table is kept."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ class Calibrate(Case):
         cls.table = pathlib.Path(cls.folder.name) / "table.json"
         cls.old = pathlib.Path(cls.folder.name) / "table.json.old"
         cls.rules = pathlib.Path(cls.folder.name) / "here.rules"
-        # The first is the whole work; of the second only the comparison of two tables is of interest. A busy machine
+        # The first run does the whole work; the second one only tests the comparison of two tables. A busy machine
         # takes many times as long.
         arguments = ("calibrate", "--quick", "--output", cls.table)
         cls.first = collctl(*arguments, "--ranks", min(CORES, 2), "--emit-rows", cls.rules, "--json", timeout=500)
@@ -31,23 +31,23 @@ class Calibrate(Case):
     def setUp(self):
         for done in (self.first, self.second):
             self.assertEqual(done.returncode, 0, done.stderr)
-        self.told = json.loads(self.first.stdout)
+        self.result = json.loads(self.first.stdout)
         self.read = json.loads(self.old.read_text())
 
-    def test_it_says_what_it_discarded(self):
-        self.assertGreaterEqual(self.told["rounds"], 3)
-        self.assertGreater(self.told["samples"], 500)
-        self.assertLess(self.told["discarded"], self.told["samples"])
+    def test_discarded_samples_are_reported(self):
+        self.assertGreaterEqual(self.result["rounds"], 3)
+        self.assertGreater(self.result["samples"], 500)
+        self.assertLess(self.result["discarded"], self.result["samples"])
         self.assertRegex(self.second.stdout, r"\d+ of \d+ samples were disturbed")
 
     def test_every_parameter_has_a_value(self):
-        values = {of["name"]: of for of in self.told["parameters"]}
+        values = {of["name"]: of for of in self.result["parameters"]}
         for name in ("flag", "look", "step", "copy alone", "reduce all", "shared_memory bandwidth", "link l3"):
             self.assertGreater(values[name]["value"], 0, name)
         if CORES > 1:
             self.assertGreater(values["flag"]["points"], 0)
             self.assertIsNotNone(values["flag"]["spread"])
-        for point in self.told["points"]:
+        for point in self.result["points"]:
             self.assertTrue(point["kept"] > 0 or point["problem"], point["quantity"])
 
     def test_the_table_is_of_this_machine_and_explains(self):
@@ -60,21 +60,21 @@ class Calibrate(Case):
         self.assertGreater(virtual["end_us"], 0)
 
     @unittest.skipIf(CORES < 2, "needs two processors")
-    def test_choices_were_checked_by_the_clock(self):
+    def test_choices_were_measured(self):
         collectives = {of["collective"] for of in self.read["choices"]}
         self.assertEqual(len(collectives), 11)
         for of in self.read["choices"]:
             self.assertEqual(of["ranks"], 2)
             self.assertGreater(of["predicted_us"], 0)
-        # More than two candidates were tried wherever there are more.
-        self.assertGreater(max(len(of["candidates"]) for of in self.told["comparisons"]), 4)
-        # Beside other tests some samples are all disturbed: a class is then left to the prediction.
+        # More than two candidates were measured if there are more.
+        self.assertGreater(max(len(of["candidates"]) for of in self.result["comparisons"]), 4)
+        # Other tests may disturb all samples of a class: then the prediction decides.
         timed = [of for of in self.read["choices"] if of["measured_us"] > 0]
         self.assertGreater(len(timed), len(self.read["choices"]) / 2)
         classes = [of["up_to_bytes"] for of in self.read["choices"] if of["collective"] == "bcast" and of["ranks"] == 2]
         self.assertEqual(classes, sorted(set(classes)))
         self.assertEqual(classes[-1], 16 << 20)
-        for comparison in self.told["comparisons"]:
+        for comparison in self.result["comparisons"]:
             self.assertLessEqual(len(comparison["candidates"]), 16)
             predicted = [of["predicted_us"] for of in comparison["candidates"]]
             self.assertEqual(predicted, sorted(predicted))

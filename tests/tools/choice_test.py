@@ -5,7 +5,7 @@ import math
 
 from cli import Case, main
 
-# Reduced audit: geometric mean and worst ratio of the choices by price. The whole one is for people: it takes minutes.
+# Reduced audit: geometric mean and worst ratio of the choices by price. The whole audit takes minutes and is run by hand.
 MEAN, WORST = 1.06, 1.5
 
 

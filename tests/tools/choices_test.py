@@ -53,7 +53,7 @@ class Choices(Case):
                       f"{UPDATE}\n\n" + "\n".join(differences))
 
     def test_do_not_depend_on_this_machine(self):
-        """A process that may use one processor only gets the same choices. Of every eighth situation, to save time."""
+        """A process that may use one processor only gets the same choices. Tests every eighth situation, to save time."""
         cpu = min(os.sched_getaffinity(0))
         for situation in SITUATIONS[::8]:
             self.assertEqual(situation.run(preexec_fn=lambda: os.sched_setaffinity(0, {cpu})), situation.run(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of collctl share: starting it, reading its JSON, and what every error must look like."""
+"""Functions of the tests of collctl: starting it, reading its JSON, and checking the form of errors."""
 import json
 import os
 import subprocess
@@ -11,7 +11,7 @@ COLLCTL = os.environ["COLLCTL"]
 
 def collctl(*arguments, env=None, timeout=100, **more):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("COLL_") or k == "COLL_CPU"}
-    clean["XDG_CONFIG_HOME"] = "/nowhere"  # no table of whoever has calibrated this machine
+    clean["XDG_CONFIG_HOME"] = "/nowhere"  # ignore a table of this machine
     return subprocess.run([COLLCTL, *map(str, arguments)], text=True, timeout=timeout, env={**clean, **(env or {})},
                           **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
 
@@ -26,7 +26,7 @@ class Case(unittest.TestCase):
         return json.loads(self.run_fine(*arguments, "--json", **more))
 
     def expect_error(self, status, words, *arguments, **more):
-        """One line on stderr with all the words, nothing on stdout."""
+        """Checks that stderr has one line with all the words, and stdout is empty."""
         done = collctl(*arguments, **more)
         self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout}{done.stderr}")
         self.assertEqual(done.stdout, "", arguments)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What collctl doctor says of machines as they are met: each fault with its command, and no command for what is fine.
+// The findings of collctl doctor for typical machines: each fault with its command, and no command without a fault.
 #include <coll/coll.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -112,7 +112,7 @@ TEST(Diagnosis, LockedMemoryMattersWithTheModule) {
   EXPECT_EQ(find(facts, "memlock").fix, "");
 }
 
-TEST(Diagnosis, WhatRefusesKernelCopies) {
+TEST(Diagnosis, CausesOfRefusedKernelCopies) {
   Facts facts = good_machine();
   facts.cma_error = EPERM;
   facts.ptrace_scope = 1;
@@ -122,7 +122,7 @@ TEST(Diagnosis, WhatRefusesKernelCopies) {
   facts.ptrace_scope = 3;
   expect(facts, "ptrace_scope", Finding::slower, "reboot");
 
-  // A filter refuses a process even its own memory; then tracing is not to blame.
+  // A filter refuses even copies within the process; then ptrace is not the cause.
   facts.ptrace_scope = 1;
   facts.seccomp_filter = true;
   facts.cma_self_error = EPERM;

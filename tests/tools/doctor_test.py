@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""collctl doctor as it is typed; what it makes of facts is in diagnosis_test.cc."""
+"""The command collctl doctor; diagnosis_test.cc tests its findings."""
 import ctypes
 import errno
 import json
@@ -18,7 +18,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def refuse(number):
-    """From now on a filter makes a system call fail with EPERM, as those of containers do."""
+    """Makes a system call fail with EPERM from now on, by a filter as containers have it."""
     class Instruction(ctypes.Structure):
         _fields_ = [("code", ctypes.c_uint16), ("yes", ctypes.c_uint8), ("no", ctypes.c_uint8), ("k", ctypes.c_uint32)]
 
@@ -45,10 +45,10 @@ class Doctor(Case):
         return {row["check"]: row for row in self.run_json("doctor", *arguments, **more)["checks"]}
 
     def test_json_has_every_check(self):
-        told = self.run_json("doctor")
-        self.assertEqual([row["check"] for row in told["checks"]], CHECKS)
-        self.assertTrue(told["ok"])
-        for row in told["checks"]:
+        result = self.run_json("doctor")
+        self.assertEqual([row["check"] for row in result["checks"]], CHECKS)
+        self.assertTrue(result["ok"])
+        for row in result["checks"]:
             self.assertIn(row["state"], ("fine", "slower"))
             self.assertTrue(row["found"])
             if row["state"] == "fine":
@@ -63,9 +63,9 @@ class Doctor(Case):
     def test_the_module_can_be_required(self):
         done = collctl("doctor", "--require", "memfd,kcoll", "--json")
         self.assertEqual(done.returncode, 1)
-        told = json.loads(done.stdout)
-        self.assertFalse(told["ok"])
-        kcoll = next(row for row in told["checks"] if row["check"] == "kcoll")
+        result = json.loads(done.stdout)
+        self.assertFalse(result["ok"])
+        kcoll = next(row for row in result["checks"] if row["check"] == "kcoll")
         self.assertEqual(kcoll["state"], "broken")
         self.assertIn("modprobe kcoll", kcoll["fix"])
 

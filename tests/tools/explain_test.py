@@ -30,7 +30,7 @@ class Ranking(Case):
             self.assertAlmostEqual(sum(choice["terms"].values()), choice["predicted_us"], places=6)
             self.assertTrue(choice["formula"].startswith("allreduce / ") and choice["source"])
 
-    def test_the_throttle_of_the_text(self):
+    def test_the_throttle_of_the_paper(self):
         for machine, ranks, k in (("knl", 64, 8), ("broadwell", 28, 4), ("power8", 20, 10)):
             best = self.explain("scatter", "4M", "-n", ranks, "--machine", machine)["choices"][0]
             self.assertEqual((best["algorithm"], best["parameters"]["k"], best["transport"]), ("throttled_read", k, "cma"))
@@ -47,7 +47,7 @@ class Ranking(Case):
                 if row["algorithm"] not in priced and (collective, row["algorithm"]) != ("bcast", "grouped"):
                     self.assertIn("ring", row["algorithm"])
 
-    def test_this_machine_is_the_default_and_is_said_not_to_be_measured(self):
+    def test_this_machine_is_the_default_and_reported_as_not_measured(self):
         text = self.run_fine("explain", "bcast", "1M", "-n", 2)
         self.assertIn("it was not measured", " ".join(text.split()))
         self.assertRegex(text, r"(?m)^selected +\w+:chunk=")
@@ -61,10 +61,10 @@ class Ranking(Case):
 
 
 class Taken(Case):
-    """What explain puts first is what a communicator takes: its own word for it, by COLL_LOG=debug."""
+    """The first choice of explain is that of a communicator, which COLL_LOG=debug prints."""
 
     def compare(self, collective, sizes, environment, *assumed):
-        """The answers of explain for the sizes, in bytes, by size."""
+        """Returns the results of explain by size in bytes."""
         done = collctl("bench", collective, "-n", 2, "--sizes", ",".join(map(str, sizes)), "--time", "0.01",
                        env={**environment, "COLL_LOG": "debug"})
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -111,7 +111,7 @@ class Taken(Case):
 
     @unittest.skipIf(os.cpu_count() < 2, "ranks that share a core choose otherwise")
     @unittest.skipIf("COLL_CPU" in os.environ, "it names the processor itself")
-    def test_by_what_is_assumed_as_by_what_a_communicator_finds(self):
+    def test_assumed_facts_choose_as_detected_ones(self):
         topology = "l3:1(size=33554432) l2:2(size=1048576) core:1"
         for environment, assumed in (({"COLL_TRANSPORT": "cma"}, "cma=0.5"), ({"COLL_TRANSPORT": "mapped"}, "cma=off"),
                                      ({"COLL_TRANSPORT": "mapped", "COLL_HEAP": "shared"}, "cma=off,shared-heap")):

@@ -20,7 +20,7 @@ def choice(collective, up_to_bytes, algorithm, **parameters):
             "kernel_copies": False, "predicted_us": 1, "measured_us": 1}
 
 
-# Choices that no library makes by itself, so that one that follows them has read them.
+# Choices that no library makes by default, so that a library that follows them has read the file.
 CHOICES = [choice("bcast", 4096, "shm_pipelined", chunk=1024), choice("bcast", 65536, "scatter_allgather_ring"),
            choice("bcast", 1 << 20, "knomial", k=2), choice("allreduce", 4096, "fused"),
            choice("allreduce", 65536, "all_read"), choice("allreduce", 1 << 20, "dpml", chunk=8192),
@@ -44,7 +44,7 @@ class Exported(Case):
         return path
 
     def program(self, compiler):
-        """The test's MPI program by that library's compiler; a skip that says why where there is none."""
+        """Builds the MPI program of the test with the compiler of that library; skips with the reason if there is none."""
         if shutil.which(compiler) is None:
             self.skipTest(f"{compiler} is not installed")
         binary = self.folder / "moves"
@@ -52,7 +52,7 @@ class Exported(Case):
         return binary
 
     def spy(self, compiler, source):
-        """What is preloaded to see which way a collective goes."""
+        """Builds the library that is preloaded to record which algorithm a collective uses."""
         spy = self.folder / "spy.so"
         subprocess.run([compiler, "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-fPIC", "-shared", HERE / "mpi" / source, "-o", spy,
                         "-ldl"], check=True)
@@ -64,10 +64,10 @@ class Exported(Case):
 
 
 class OpenMpi(Exported):
-    def test_the_file_says_what_was_chosen(self):
+    def test_the_file_has_the_choices(self):
         rows = [line.split("#")[0].split() for line in self.export("openmpi").read_text().splitlines()]
         rows = [[int(word) for word in row] for row in rows if row]
-        # From its own numbers of collectives, ranks and sizes on it reads to the very end.
+        # Its counts of collectives, ranks and sizes match its contents to the end.
         rest = iter(rows)
         read = {}
         for _ in range(next(rest)[0]):
@@ -81,7 +81,7 @@ class OpenMpi(Exported):
         # The latency path is a linear broadcast; a pipeline has segments.
         self.assertEqual(read[bcast, 2], [[0, 1, 0, 0], [1025, 3, 0, 1024], [4097, 9, 0, 0], [65537, 7, 0, 16384]])
         self.assertEqual(read[allreduce, 2], [[0, 3, 0, 0], [1025, 6, 0, 0], [4097, 3, 0, 0], [65537, 6, 0, 0]])
-        # Others count what all ranks have together.
+        # Other libraries use the size of all blocks together.
         self.assertEqual(read[allgather, 2], [[0, 2, 2, 0], [131073, 4, 0, 0]])
 
     def spied(self, rules):
@@ -92,7 +92,7 @@ class OpenMpi(Exported):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("all right", done.stdout)
         seen = re.findall(r"^spy (\w+) (\w+)$", done.stderr, re.MULTILINE)
-        # In the order of sizes, which barriers keep apart; ranks tell the same.
+        # In the order of sizes, which barriers separate; all ranks report the same.
         return {kind: list(dict.fromkeys(name for what, name in seen if what == kind)) for kind in ("bcast", "allreduce")}
 
     def test_open_mpi_follows_it(self):
@@ -101,7 +101,7 @@ class OpenMpi(Exported):
         seen = self.spied(rules)
         self.assertEqual(seen["bcast"], ["basic_linear", "scatter_allgather_ring", "knomial"])
         self.assertEqual(seen["allreduce"], ["recursivedoubling", "redscat_allgather"])
-        # What it cannot read it leaves alone: then it decides by itself.
+        # It ignores a file that it cannot read, and uses its own rules.
         rules.write_text(rules.read_text().replace("# collectives", "x # collectives", 1).replace("\n7  #", "\nseven #", 1))
         broken = self.spied(rules)
         self.assertNotIn("scatter_allgather_ring", broken["bcast"])
@@ -133,7 +133,7 @@ class Mpich(Exported):
         self.assertIn("comm_size~2", broken.stdout + broken.stderr)
 
     def messages(self, **environment):
-        """What the first rank sends in each broadcast and allreduce, by size, with messages over UCX between all ranks."""
+        """Returns the bytes that the first rank sends in each broadcast and allreduce, by size, with messages over UCX."""
         spy = self.spy("mpicc.mpich", "mpich_spy.c")
         done = self.run_program(["mpiexec.mpich", "-n", 2, "-env", "LD_PRELOAD", spy, self.folder / "moves"],
                                 MPIR_CVAR_NOLOCAL="1", **environment)
@@ -146,7 +146,7 @@ class Mpich(Exported):
         self.program("mpicc.mpich")
         kib = 1024
         by_itself = self.messages()
-        # A tree sends the whole, recursive doubling too; what scatters or halves sends halves.
+        # A tree and recursive doubling send whole vectors; scattering and halving send halves.
         self.assertEqual(by_itself["bcast", 32 * kib], [32 * kib])
         for size in (256, 32 * kib):
             self.assertEqual(by_itself["allreduce", size], [size // 2] * 2)

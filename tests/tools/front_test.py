@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""collctl itself: help, version, what it says to wrong words; and list."""
+"""collctl itself: help, version, errors for wrong arguments; and collctl list."""
 import re
 
 from cli import Case, collctl, main
@@ -32,8 +32,8 @@ class Front(Case):
 
     def test_a_misspelt_variable_is_noticed(self):
         for arguments in (["list"], ["run", "-n", "2", "true"]):
-            told = collctl(*arguments, env={"COLL_TRANSPROT": "shm"}).stderr
-            self.assertIn("COLL_TRANSPROT is not a variable of libcoll; did you mean COLL_TRANSPORT?", told)
+            result = collctl(*arguments, env={"COLL_TRANSPROT": "shm"}).stderr
+            self.assertIn("COLL_TRANSPROT is not a variable of libcoll; did you mean COLL_TRANSPORT?", result)
 
     def test_wrong_words(self):
         self.expect_error(2, ["unknown subcommand 'frobnicate'", "see collctl --help"], "frobnicate")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""collctl where the kernel module is: in a virtual machine that scripts/vm boots."""
+"""Runs collctl with the kernel module, in a virtual machine that scripts/vm boots."""
 import json
 import os
 import pathlib
@@ -10,8 +10,8 @@ RUN = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "vm" / "run.sh"
 
 
 def machine(kernel, *commands, limit=800):
-    """What the commands print, each line of it, within `limit` seconds. Ends the test when one fails, with 77 where this
-    machine cannot run a machine. $COLLCTL is the tool."""
+    """Returns the lines that the commands print within `limit` seconds. Ends the test if one fails, with 77 if this
+    machine cannot run a virtual one. $COLLCTL is the tool."""
     script = " && ".join(commands)
     done = subprocess.run([RUN, "-k", kernel, "-t", str(limit), f"export COLLCTL='{os.environ['COLLCTL']}'; {script}"],
                           capture_output=True, text=True)
@@ -24,10 +24,10 @@ def machine(kernel, *commands, limit=800):
 
 
 def quietly(command):
-    """Output and errors come by one terminal: errors are shown only of what has failed."""
+    """Output and errors share one terminal: errors are printed only for commands that fail."""
     return f"{{ {command} 2> /tmp/errors || {{ cat /tmp/errors; false; }}; }}"
 
 
 def collctl(kernel, arguments):
-    """What it prints, read as JSON."""
+    """Runs a command and parses its output as JSON."""
     return json.loads(machine(kernel, quietly(f"$COLLCTL {arguments} --json")))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module's counters, which anybody may read, tell the same times as its tracepoints, which root may: both watch the
-// same copies. In a virtual machine (calibrate_in_vm.py).
+// The counters of the module, which any process may read, and its tracepoints, which only root may, give the same times
+// for the same copies. Runs in a virtual machine (calibrate_in_vm.py).
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -26,7 +26,7 @@ namespace {
 constexpr size_t bytes = 256 << 10;
 constexpr int readers = 3;
 
-// Memory that nobody has pinned yet, read by several processes at once, twice: first touch, then pinned.
+// Memory without pinned pages, read by several processes at once, twice: first touch, then pinned.
 void read_by_several(KcollDevice& device) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
@@ -82,18 +82,18 @@ TEST(KcollTimes, AreTheSameByCountersAndByTracepoints) {
                {"wait", traced.wait_us, counted.wait_us},    {"throttle", traced.throttle_us, counted.throttle_us},
                {"lock", traced.lock_us, counted.lock_us},    {"pin", traced.pin_us, counted.pin_us}};
   for (const auto& [name, by_trace, by_count] : times) EXPECT_NEAR(by_trace, by_count, 0.01 * by_count + 1) << name;
-  // The counters have classes of crowds: so many or fewer, and more than half as many.
-  std::map<int, KcollTimes::Crowd> classes;
-  for (const auto& [tasks, crowd] : traced.crowds) {
-    KcollTimes::Crowd& of = classes[int(std::bit_ceil(unsigned(tasks)))];
-    of.pages += crowd.pages;
-    of.us += crowd.us;
+  // Counters have classes by number of tasks: up to that many, and more than half as many.
+  std::map<int, KcollTimes::Concurrent> classes;
+  for (const auto& [tasks, concurrent] : traced.by_concurrency) {
+    KcollTimes::Concurrent& of = classes[int(std::bit_ceil(unsigned(tasks)))];
+    of.pages += concurrent.pages;
+    of.us += concurrent.us;
   }
-  EXPECT_EQ(counted.crowds.size(), classes.size());
-  for (const auto& [tasks, crowd] : classes) {
-    ASSERT_TRUE(counted.crowds.contains(tasks)) << tasks;
-    EXPECT_EQ(counted.crowds.at(tasks).pages, crowd.pages) << tasks;
-    EXPECT_NEAR(counted.crowds.at(tasks).us, crowd.us, 0.01 * crowd.us + 1) << tasks;
+  EXPECT_EQ(counted.by_concurrency.size(), classes.size());
+  for (const auto& [tasks, concurrent] : classes) {
+    ASSERT_TRUE(counted.by_concurrency.contains(tasks)) << tasks;
+    EXPECT_EQ(counted.by_concurrency.at(tasks).pages, concurrent.pages) << tasks;
+    EXPECT_NEAR(counted.by_concurrency.at(tasks).us, concurrent.us, 0.01 * concurrent.us + 1) << tasks;
   }
   EXPECT_GT(traced.copy_us, 0);
   EXPECT_GT(traced.pin_us, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What collctl says a communicator asks on a machine: of this system only where that machine is the running one.
+// The situation that collctl derives for a communicator: facts of this system count only if the machine is this one.
 #include "tools/common/machine.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(Machine, HasTheHugePagesOfThisSystemWhenItIsTheRunningOne) {
   EXPECT_FALSE(has_huge_pages(machine));
 }
 
-TEST(Machine, HasNoneWhereTheyAreSwitchedOff) {
+TEST(Machine, HasNoHugePagesIfTheyAreSwitchedOff) {
   if (!mem::HugePages::are_to_be_had()) GTEST_SKIP() << "this system has no huge pages of 2 MiB on demand";
   ModelMachine machine = model_machine("broadwell", 2, "core", "");
   machine.running = true;
@@ -33,7 +33,7 @@ TEST(Machine, HasNoneWhereTheyAreSwitchedOff) {
   EXPECT_FALSE(has_huge_pages(machine));
 }
 
-// A communicator asks by the caches that hwloc finds, whatever table prices its choices.
+// A communicator uses the cache sizes that hwloc finds, with any table.
 TEST(Machine, HasItsOwnCachesAndNotThoseOfTheTableThatPricesIt) {
   ModelMachine machine = model_machine("", 2, "core", "");
   ASSERT_EQ(machine.machine.source, "native");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libcoll(7), kcoll(4) and libcoll-mpi(7) say what the sources say: every variable with every value, every parameter,
+"""libcoll(7), kcoll(4) and libcoll-mpi(7) agree with the sources: every variable with every value, every parameter,
 command, field, counter and tracepoint of the kernel module, every function that the MPI shims intercept."""
 import os
 import pathlib

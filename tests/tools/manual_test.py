@@ -84,7 +84,7 @@ class Manual(Case):
         self.assertGreater(seen, 20)
 
     def test_examples_show_what_is_printed(self):
-        """Output that depends on the arguments alone. "..." stands for what the page leaves out."""
+        """Checks output that depends on the arguments alone. "..." stands for lines that the page omits."""
         shown = 0
         for file in ROOT.glob("man/collctl*.scd"):
             for block in re.findall(r"(?ms)^```$(.*?)^```$", file.read_text()):

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * meeting WORD...: a rank, for run_test.py and tests/launch. Each word is one thing that it does, in this order:
+ * meeting WORD...: a rank, for run_test.py and tests/launch. Each word is one action, done in this order:
  *   create      creates a communicator, or prints why it cannot and exits with 3
  *   try         the same, but exits with 0, so that no rank is ended
  *   free        frees the newest one that it has not freed
  *   sum         an allreduce with it; prints its rank, the number of ranks and the status
  *   start CMD   runs CMD in a shell and waits for it
- *   fork        goes on in a child, whose exit status it returns
+ *   fork        continues in a child, and returns its exit status
  *   exec PROG   becomes PROG, called with `create sum`
  *   only RANK   other ranks leave out the next word, and its argument
  *   pause S     sleeps S seconds
@@ -48,7 +48,7 @@ static void go_on_in_child(void) {
   exit(WEXITSTATUS(status));
 }
 
-// What its launcher says, whichever that is.
+// The rank by the variables of its launcher.
 static int own_rank(void) {
   static const char *const variables[] = {"COLL_LAUNCH", "COLL_RANK", "SLURM_PROCID", "PMIX_RANK", "PMI_RANK", "RANK"};
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""collctl plan: the numbers of the texts, pictures, and wrong arguments."""
+"""collctl plan: the numbers of the papers, pictures, and wrong arguments."""
 import os
 import shutil
 import subprocess
@@ -44,8 +44,8 @@ class Numbers(Case):
         return plan["dav_bytes"]["total"] / size
 
     @unittest.skipIf("COLL_CPU" in os.environ, "the plans are the same on all processors")
-    def test_data_access_volumes_of_the_texts(self):
-        # On the transport that the algorithm's text describes; 60 ranks have blocks of unequal length.
+    def test_data_access_volumes_of_the_papers(self):
+        # On the transport that the algorithm's paper describes; 60 ranks have blocks of unequal length.
         for p in (60, 64):
             for collective, volumes in {
                     "reduce_scatter": {"ring": 5 * (p - 1), "dpml": 3 * p + 1, "movement_avoiding": 3 * p - 1,
@@ -66,7 +66,7 @@ class Numbers(Case):
         for name in ("shm", "cma", "mapped"):
             self.assertEqual(self.run_json("plan", "bcast", "-n", 4, "--transport", name)["transport"], name)
 
-    def test_movement_avoiding_copies_what_the_lower_bound_says(self):
+    def test_movement_avoiding_copies_as_much_as_the_lower_bound(self):
         plan = self.run_json("plan", "reduce_scatter", "--algorithm", "movement_avoiding", "-n", 64, "--size", 1 << 20)
         self.assertEqual(plan["dav_bytes"]["copied"], 2 << 20)
 
@@ -75,11 +75,11 @@ class Numbers(Case):
             plan = self.run_json("plan", "reduce", "-n", 16, "--size", "1M", "--topology", f"package:1 core:{cores}")
             self.assertEqual(plan["algorithm"], algorithm)
 
-    def test_what_is_chosen_here_is_what_explain_says(self):
+    def test_the_choice_is_that_of_explain(self):
         compared = set()
         for collective in sorted({row["collective"] for row in self.run_json("list")} - {"barrier"}):
             for ranks, size in ((2, 64 << 10), (2, 1 << 20), (2, 16 << 20), (64, 16 << 20)):
-                # Plans of many blocks take smaller chunks than they are asked for.
+                # Plans of many blocks use smaller chunks than requested.
                 if ranks > 2 and collective not in ("bcast", "reduce", "allreduce"):
                     continue
                 # SIZE of explain is the block of one rank, --size of plan the vector of a reduce-scatter.
@@ -102,7 +102,7 @@ class Numbers(Case):
             plan = self.run_json("plan", "reduce", "--size", "16M", "-n", 2, "--transport", "shm", env={"COLL_CPU": cpu})
             values = dict(value.split("=") for value in plan["parameters"].split())
             return int(values["chunk"]) * int(values["depth"])
-        # As long as a core's L2, up to 1 MiB; half of it where stores do not wait for lines.
+        # The ring is as long as the L2, up to 1 MiB, or half as long with RFO-free stores.
         self.assertEqual({cpu: staged(cpu) >> 10 for cpu in ("zen3", "zen4", "zen5", "xeon", "neoverse")},
                          {"zen3": 512, "zen4": 1024, "zen5": 512, "xeon": 1024, "neoverse": 1024})
         for cpu, algorithm in (("zen4", "flat_read"), ("neoverse", "hierarchical")):
@@ -118,24 +118,24 @@ class Numbers(Case):
 
 
 class Texts(Case):
-    def test_the_summary_says_what_json_says(self):
+    def test_the_summary_agrees_with_json(self):
         text = self.run_fine("plan", "bcast", "--algorithm", "hierarchical", "-n", 64, "--root", 10, "--map-by", "numa", *XHC)
         self.assertRegex(text, r"between sockets +1 +1 MiB")
         self.assertRegex(text, r"inside a NUMA node +56 +56 MiB")
         self.assertIn("root 10", text)
         self.expect_width(text, 100)
 
-    def test_reductions_say_in_which_order_operands_combine(self):
+    def test_reductions_print_the_order_of_operands(self):
         for algorithm, order in (("fused", "balanced"), ("rg", "balanced"), ("ring", "any order")):
             text = self.run_fine("plan", "allreduce", "--algorithm", algorithm, "-n", 4)
             self.assertRegex(text, rf"(?m)^operands +{order}$")
         self.assertNotIn("operands", self.run_fine("plan", "bcast", "-n", 4))
 
     def test_steps_of_one_rank(self):
-        everybody = self.run_fine("plan", "barrier", "--algorithm", "dissemination", "-n", 8, "--text")
+        all_ranks = self.run_fine("plan", "barrier", "--algorithm", "dissemination", "-n", 8, "--text")
         one = self.run_fine("plan", "barrier", "--algorithm", "dissemination", "-n", 8, "--text", "--rank", 3)
         self.assertIn("wait", one)
-        self.assertLess(len(one), len(everybody))
+        self.assertLess(len(one), len(all_ranks))
 
     def test_svg_is_well_formed_and_renders(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -149,7 +149,7 @@ class Texts(Case):
 
 
 class WrongArguments(Case):
-    def test_each_is_one_line_that_says_what_to_do(self):
+    def test_each_error_is_one_line_with_a_fix(self):
         for words, arguments in [
             (["'collect'", "bcast"], ["collect", "-n", 4]),
             (["'all'", "one collective"], ["all", "-n", 4]),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl verify says so when a plan is wrong: a registry with planted bugs.
+// collctl verify reports wrong plans: a registry with planted faults.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 using plan::Collective;
 
-// Nobody waits: what is read may not be there yet.
+// No rank waits, so a rank may read data that is not there yet.
 plan::Plan without_waits(const algo::Request& request) {
   plan::Plan plan = algo::find(Collective::bcast, "flat_read")->make(request);
   for (plan::Program& program : plan.programs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""collctl bench prediction: what the table says beside the clock, and the verdict that follows from it."""
+"""collctl bench prediction: predicted beside measured times, and the verdict that follows from them."""
 import json
 import os
 import pathlib
@@ -32,9 +32,9 @@ class Prediction(Case):
     @unittest.skipIf(CORES < 2, "needs two processors")
     def test_points_and_verdict_follow_from_the_times(self):
         self.write((4096, "flat_read", {"chunk": 4096, "depth": 1}, 7), (65536, "knomial", {"chunk": 16384, "k": 1}, 11))
-        told = self.predict("--candidates", 2)
-        self.assertEqual([point["bytes"] for point in told["points"]], [4096, 65536])
-        for point, algorithm, predicted in zip(told["points"], ("flat_read", "knomial"), (7, 11)):
+        result = self.predict("--candidates", 2)
+        self.assertEqual([point["bytes"] for point in result["points"]], [4096, 65536])
+        for point, algorithm, predicted in zip(result["points"], ("flat_read", "knomial"), (7, 11)):
             self.assertTrue(point["selected"].startswith(algorithm), point)
             self.assertEqual(point["predicted_us"], predicted)
             self.assertIn("table row bcast", point["decided_by"])
@@ -44,11 +44,11 @@ class Prediction(Case):
             self.assertEqual(times[point["best"]], min(times.values()))
             self.assertAlmostEqual(point["ratio"], point["measured_us"] / times[point["best"]])
             self.assertAlmostEqual(point["error"], abs(predicted / point["measured_us"] - 1))
-        errors = sorted(point["error"] for point in told["points"])
-        self.assertEqual(told["median_error"], errors[1])
-        near = sum(point["ratio"] <= 1.1 for point in told["points"]) / 2
-        self.assertEqual(told["share_near_best"], near)
-        self.assertEqual(told["targets_met"], errors[1] <= 0.25 and near >= 0.9)
+        errors = sorted(point["error"] for point in result["points"])
+        self.assertEqual(result["median_error"], errors[1])
+        near = sum(point["ratio"] <= 1.1 for point in result["points"]) / 2
+        self.assertEqual(result["share_near_best"], near)
+        self.assertEqual(result["targets_met"], errors[1] <= 0.25 and near >= 0.9)
 
     @unittest.skipIf(CORES < 2, "needs two processors")
     def test_a_prediction_that_is_far_off_is_not_met(self):

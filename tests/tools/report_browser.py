@@ -28,7 +28,7 @@ def missing():
 
 
 def main_with_browser():
-    """Runs the tests, or says why they are skipped."""
+    """Runs the tests, or prints why they are skipped."""
     reason = missing()
     if reason:
         print(f"skipped: {reason}")
@@ -48,7 +48,7 @@ def start_browser():
 
 
 def axe_source(folder):
-    """axe-core: a file that AXE_CORE names, else from the npm registry; None where it is not to be had."""
+    """Returns axe-core: a file that AXE_CORE names, else from the npm registry; None if it is not available."""
     if os.environ.get("AXE_CORE"):
         return pathlib.Path(os.environ["AXE_CORE"]).read_text()
     if shutil.which("npm") is None:
@@ -114,7 +114,7 @@ class Page(Case):
         return self.script("return document.querySelector(arguments[0]).textContent", selector)
 
     def keys(self, selector, *names):
-        """What the page says for screen readers after these keys on the element."""
+        """Returns the text of the page for screen readers after these keys on the element."""
         from selenium.webdriver.common.keys import Keys
         element = self.find(selector)
         self.script("arguments[0].scrollIntoView({block: 'center'}); arguments[0].focus()", element)
@@ -122,7 +122,7 @@ class Page(Case):
         return self.text("#live")
 
     def rows_of(self, caption):
-        """The texts of a table's cells by its hidden caption; of each row, what is in its columns by their titles."""
+        """Returns the rows of the table with this hidden caption, each as {column title: text}."""
         return self.script("""
             const table = [...document.querySelectorAll('table')].find(t => t.caption && t.caption.textContent === arguments[0]);
             const titles = [...table.tHead.rows[0].cells].map(c => c.textContent);

@@ -16,7 +16,7 @@ SIZES = {65536: 65536, 64: 16, 262144: 131072, 2097152: 1048576, 8: 0}
 
 
 def statistics(rank, ranks):
-    """As COLL_STATS writes them: class sizes are 8, 64, 512, 4K, 32K, 256K, 2M ..."""
+    """Statistics in the format of COLL_STATS: class sizes are 8, 64, 512, 4K, 32K, 256K, 2M ..."""
     chance = random.Random(rank)
     calls = []
     for collective, size, algorithm, transport, number, seconds in CALLS:
@@ -53,7 +53,7 @@ def matrix(places):
 
 
 def add_matrix(report):
-    """As --measure would on the report's machine: one processing unit per core; the pair 3, 141 is slow, 5, 6 fast."""
+    """The result of --measure on the machine of the report: one processing unit per core; the pair 3, 141 is slow, 5, 6 fast."""
     seen, cores = set(), []
     for place in report["machine"]["places"]:
         if place[4] not in seen:
@@ -68,7 +68,7 @@ def add_matrix(report):
 
 
 def benchmark():
-    """As `make bench --json` writes samples: libcoll is 1.5 times as fast as the fastest baseline, at 64 KiB half as fast."""
+    """Samples in the format of `make bench --json`: libcoll is 1.5 times as fast as the fastest baseline, at 64 KiB half as fast."""
     samples = []
     for collective in ("bcast", "allreduce", "alltoall"):
         for power in range(2, 23, 2):
@@ -83,7 +83,7 @@ def benchmark():
 
 
 def learned():
-    """As auto-tuning keeps it in a file."""
+    """A file in the format of auto-tuning."""
     return ("# libcoll auto-tuning 1: AMD EPYC 7763 64-Core Processor\n"
             "allreduce[p=2, levels=1, !oversubscribed, element!=2, n>=65536, n<131072]: fused:chunk=16384,copy=staged -- 9.1 us, books 11 us\n"
             "bcast[p=2, levels=1, oversubscribed, n>=4096, n<8192]: latency -- 3 us, books 0 us\n")

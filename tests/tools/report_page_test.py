@@ -41,7 +41,7 @@ class Small(Page):
     def test_axe_finds_no_serious_fault(self):
         self.check_axe(("two", 1280, "dark"), ("empty", 390, "light"))
 
-    def test_empty_sections_say_how_to_fill_them(self):
+    def test_empty_sections_name_the_option_that_fills_them(self):
         self.open("empty")
         self.assertIn("no collective call", self.text("#job"))
         self.assertIn("--trace", self.text("#timeline"))
@@ -97,7 +97,7 @@ class Small(Page):
         self.assertAlmostEqual(allreduce, share(functions[0]), delta=2)
         self.assertEqual([row["calls"] for row in self.rows_of("Non-blocking calls")], ["reduce_scatter, up to 2 MiB"])
 
-    def test_without_times_of_functions_requests_are_said_apart(self):
+    def test_without_times_of_functions_requests_are_listed_separately(self):
         data = copy.deepcopy(self.data["two"])
         del data["job"]["functions"]
         self.page_of("older", data)
@@ -186,7 +186,7 @@ class Small(Page):
         self.assertEqual(link.get_attribute("title"), line["name"])
         self.assertIn("allreduce", self.script("return arguments[0].closest('tr').textContent", link))
         self.assertTrue(self.text("#timeline-0").startswith(line["name"]))
-        # A window that answers as Perfetto's does, at the second question.
+        # A window that replies like Perfetto's, to the second message.
         self.script("""
             window.sent = [];
             window.open = address => { sent.push(address); return window; };
@@ -217,7 +217,7 @@ class Small(Page):
         self.assertIn("libcoll under Open MPI\n64 KiB", said)
         self.assertIn("fastest baseline (MPICH 4.0) takes × 0.75; 7 samples", said)
 
-    def test_what_auto_tuning_has_learned(self):
+    def test_files_of_auto_tuning(self):
         self.open("two")
         self.assertIn("Auto-tuning has learned: fused:chunk=16384,copy=staged takes 9.1 µs; without auto-tuning 11 µs", self.text("#choice .detail"))
         self.assertIn("× 1.21", self.text("#choice"))
@@ -334,7 +334,7 @@ class Large(Page):
         self.assertEqual(len(warnings), sum(max(ns / table[at], table[at] / ns) > 1.5 for at, ns in (("numa", 90), ("socket", 260), ("node", 620))))
         self.assertTrue(any(f"but {table['socket']:g} ns in the table" in text for text in warnings), warnings)
 
-    def test_narrow_screens_say_that_there_is_more(self):
+    def test_narrow_screens_note_hidden_content(self):
         self.open("many", width=390)
         self.assertEqual(self.script("return document.querySelector('.scroll.map').scrollLeft"), 0)
         self.assertTrue(self.script("return document.querySelector('#choice .hint').offsetHeight > 0"))
@@ -438,7 +438,7 @@ class Large(Page):
         self.assertEqual(next(row for row in rows if row["call"] == "allreduce of 64 KiB")["arm-n1 → epyc-2p"], change)
         self.assertEqual(sum(row["arm-n1 → epyc-2p"] == "same" for row in rows), same)
 
-    def test_cheaper_alternatives_say_why_they_are_not_selected(self):
+    def test_cheaper_alternatives_have_a_reason(self):
         self.open("many")
         self.show_choices("epyc-2p")
         cell = next(cell for cell in self.data["many"]["compare"]["choice"]["cells"] if (cell["collective"], cell["bytes"]) == ("allreduce", 65536))

@@ -50,18 +50,18 @@ class Path(Case):
         self.assertEqual(path["us"], {"copy": 9, "reduce": 4, "wait": 1, "start": 1, "other": 0})
         self.assertEqual([path[key] for key in ("begin_us", "end_us", "ranks", "pieces", "lost")], [0, 15, 2, 4, None])
 
-    def test_a_rank_that_looks_late_waited_for_itself(self):
+    def test_a_rank_that_looks_late_delays_itself(self):
         _, pieces = self.path_of(timeline([(0, 0, "copy", 0, 10), (1, 0, "copy", 0, 20), (1, 0, "wait", 20, 20.1), (1, 0, "copy", 20.2, 24)],
                                           [(0, 0, 10, 1, 0, 20.1)]))
         self.assertEqual(pieces, [("rank 1", "copy", 0, 20), ("rank 1", "wait", 20, 20.1), ("rank 1", None, 20.1, 20.2), ("rank 1", "copy", 20.2, 24)])
 
-    def test_a_flag_that_was_on_its_way_is_waited_for(self):
+    def test_a_flag_in_flight_is_waited_for(self):
         _, pieces = self.path_of(timeline([(0, 0, "copy", 0, 10), (1, 0, "copy", 0, 10.05), (1, 0, "wait", 10.05, 10.3), (1, 0, "copy", 10.3, 12)],
                                           [(0, 0, 10, 1, 0, 10.3)]))
         self.assertEqual(pieces[:2], [("rank 0", "copy", 0, 10), ("rank 1", "wait", 10, 10.3)])
 
     def test_another_lane_keeps_the_rank_busy(self):
-        """The flag came at 5, but the rank copied until 12."""
+        """The flag was set at 5, but the rank copied until 12."""
         steps = [(0, 0, "copy", 0, 5), (1, 0, "wait", 1, 12.1), (1, 0, "reduce", 12.1, 14), (1, 1, "copy", 0, 12)]
         _, pieces = self.path_of(timeline(steps, [(0, 0, 5, 1, 0, 12.1)]))
         self.assertEqual(pieces, [("rank 1 lane 1", "copy", 0, 12), ("rank 1", "wait", 12, 12.1), ("rank 1", "reduce", 12.1, 14)])

@@ -21,13 +21,13 @@ def linear(colour):
 
 
 def contrast(a, b):
-    """Of WCAG 2."""
+    """Returns the contrast by WCAG 2."""
     dark, light = sorted(sum(f * c for f, c in zip((0.2126, 0.7152, 0.0722), linear(colour))) for colour in (a, b))
     return (light + 0.05) / (dark + 0.05)
 
 
 def oklab(colour):
-    """Björn Ottosson's OKLab, where distances are about those that are seen."""
+    """Converts to Björn Ottosson's OKLab, in which distances match perceived ones."""
     dot = lambda rows, v: [sum(f * x for f, x in zip(row, v)) for row in rows]
     cones = dot(((0.4122214708, 0.5363325363, 0.0514459929), (0.2119034982, 0.6806995451, 0.1073969566), (0.0883024619, 0.2817188376, 0.6299787005)), linear(colour))
     return dot(((0.2104542553, 0.7936177850, -0.0040720468), (1.9779984951, -2.4285922050, 0.4505937099), (0.0259040371, 0.7827717662, -0.8086757660)),
@@ -64,7 +64,7 @@ class Picture(Page):
                         edge.height, document.documentElement.clientWidth - edge.right];""")
             self.assertEqual((cores, beyond, scrolls), (160, [], []), (name, width))
             self.assertGreaterEqual(room, 0, (name, width))
-            self.assertLess(height, high, (name, width))  # and needs no more screens than it must
+            self.assertLess(height, high, (name, width))  # and needs few screens
 
     def test_nodes_of_the_topology_are_below_each_other_on_a_phone(self):
         tops = lambda: self.script("return [...document.querySelectorAll('.topology .numa')].map(e => Math.round(e.getBoundingClientRect().top))")
@@ -86,7 +86,7 @@ class Picture(Page):
                     self.assertGreater(math.dist(oklab(one), oklab(other)), 0.09, (theme, one, other))
 
     def test_no_two_algorithms_look_alike(self):
-        """Of all that there are, were they in one report."""
+        """Tests all algorithms as if they were in one report."""
         self.open("many")
         names = sorted(set(re.findall(r"(?m)^  ([a-z]\w*) ", collctl("list").stdout)) | {"latency"})
         self.assertGreater(len(names), 30)
@@ -109,7 +109,7 @@ class Picture(Page):
             self.script("[...document.querySelectorAll('#choice .choice button')].find(b => b.textContent === arguments[0]).click()", mode)
             self.assertEqual(len(self.legend()), len(names), mode)
             self.assertEqual(set(self.legend()), names, mode)
-        # Where two reports differ in one choice, it has that one.
+        # If two reports differ in one choice, the picture shows that choice.
         almost = copy.deepcopy(data)
         almost["compare"] = {"machine": almost["machine"], "choice": copy.deepcopy(almost["choice"])}
         cell = next(cell for cell in almost["compare"]["choice"]["cells"] if not cell["latency"])
@@ -145,7 +145,7 @@ class Picture(Page):
               found += data[at] === wanted.r && data[at + 1] === wanted.g && data[at + 2] === wanted.b;
             return found;""", selector)
 
-    def test_the_critical_path_is_said_drawn_and_switched_off(self):
+    def test_the_critical_path_is_described_drawn_and_switched_off(self):
         from selenium.webdriver.support.ui import WebDriverWait
         self.open("waits")
         self.assertIn("Critical path, 15 µs through 2 ranks: copies 60 %, reductions 27 %, waits 6.7 %, before its first step 6.7 %.", self.text("#timeline"))
@@ -201,7 +201,7 @@ class Picture(Page):
 
     # ---- of which machine benchmarks are ----------------------------------------------------------------------------
 
-    def test_benchmarks_of_another_machine_say_so(self):
+    def test_benchmarks_of_another_machine_are_marked(self):
         self.open("bench")
         notes = self.script("return [...document.querySelectorAll('#benchmark h3')].map(h => [h.nextSibling.className, h.nextSibling.textContent])")
         self.assertEqual(notes, [

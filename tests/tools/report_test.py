@@ -13,7 +13,7 @@ TWO_CORES = ("--topology", "l3:1(size=33554432) core:2")
 
 
 def problems(report):
-    """By the published schema; None where the validator is not installed."""
+    """Returns the validator of the published schema; None if it is not installed."""
     try:
         import jsonschema
     except ImportError:
@@ -116,7 +116,7 @@ class Report(Case):
         for run, seconds in zip(job["run_seconds"], zip(*(row["seconds"] for row in job["calls"]))):
             self.assertGreaterEqual(run * 1.001, sum(seconds))
 
-    def test_what_auto_tuning_has_learned(self):
+    def test_files_of_auto_tuning(self):
         learned = self.run_json("report", *TWO_CORES, "--tuned", self.file("tuned", report_data.learned()))["learned"]
         self.assertEqual([(each["file"], each["processor"]) for each in learned], [("tuned", "AMD EPYC 7763 64-Core Processor")])
         self.assertEqual(learned[0]["rules"][0], {
@@ -132,7 +132,7 @@ class Report(Case):
         self.assertEqual(report["job"], {"ranks": [0], "run_seconds": None, "calls": [], "forwarded": [], "functions": []})
 
     def test_nested_files_are_refused(self):
-        """Each level takes stack where JSON is copied or written."""
+        """Copying or writing JSON uses stack for each level."""
         nested = self.file("nested.json", '{"rank": 0, "calls": [{"up_to_bytes": ' + "[" * 200000 + "]" * 200000 + "}]}")
         for option in ("--stats", "--trace", "--bench", "--compare", "--from"):
             self.expect_error(1, [option, "nested too deeply"], "report", "--json", option, nested)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Timing in rounds: what is discarded and counted, who is timed, and that a probe which cannot be done harms no other.
+// Timing in rounds: which samples are discarded and counted, which processes are timed, and an impossible probe affects
+// no other.
 #include "tools/calibrate/rounds.h"
 
 #include <gtest/gtest.h>
@@ -20,10 +21,10 @@ namespace {
 TEST(Samples, DisturbedOnesAreDiscardedAndCounted) {
   std::vector<Sample> samples;
   for (int i = 0; i < 10; ++i) samples.push_back({10 + 0.1 * i, false});
-  samples.push_back({10, true});  // another process ran: its time does not count however good it looks
+  samples.push_back({10, true});  // another process ran: the sample does not count, however short it is
   samples.push_back({1000, true});
-  samples.push_back({50, false});  // far above the others
-  const Timing timing = judge_samples(samples);
+  samples.push_back({50, false});  // an outlier
+  const Timing timing = summarize_samples(samples);
   EXPECT_TRUE(timing.good());
   EXPECT_EQ(timing.kept, 10u);
   EXPECT_EQ(timing.switched, 2u);
@@ -34,17 +35,17 @@ TEST(Samples, DisturbedOnesAreDiscardedAndCounted) {
   EXPECT_NEAR(timing.spread(), (timing.high_us - timing.low_us) / 2 / timing.us, 1e-12);
 }
 
-TEST(Samples, MostMayBeStrayed) {
-  // A neighbour slows down six of ten.
+TEST(Samples, MostMayBeOutliers) {
+  // A neighbour slows down six of ten samples.
   std::vector<Sample> samples;
   for (int i = 0; i < 4; ++i) samples.push_back({10, false});
   for (int i = 0; i < 6; ++i) samples.push_back({90, false});
-  EXPECT_EQ(judge_samples(samples).us, 10);
-  EXPECT_EQ(judge_samples(samples).stray, 6u);
+  EXPECT_EQ(summarize_samples(samples).us, 10);
+  EXPECT_EQ(summarize_samples(samples).stray, 6u);
 }
 
-TEST(Samples, NothingLeftIsSaid) {
-  const Timing timing = judge_samples({{10, true}});
+TEST(Samples, NoKeptSampleIsReported) {
+  const Timing timing = summarize_samples({{10, true}});
   EXPECT_FALSE(timing.good());
   EXPECT_NE(timing.problem.find("idle"), std::string::npos);
 }
@@ -66,9 +67,9 @@ class Rounds : public ::testing::Test {
   RoundsTask task_;
 };
 
-// One process finds that a probe is impossible while the other may not have come to it yet: both leave it out alike, and
-// every other probe has both.
-TEST_F(Rounds, StayTogetherWhereOneCannotTakeAProbe) {
+// One process finds that a probe is impossible before the other one has reached it: both skip it alike, and take all
+// other probes.
+TEST_F(Rounds, StayInStepIfOneProcessCannotTakeAProbe) {
   constexpr int pairs = 300;
   for (int i = 1; i <= pairs; ++i) {
     stage().probes.push_back({.name = "impossible",
@@ -76,7 +77,7 @@ TEST_F(Rounds, StayTogetherWhereOneCannotTakeAProbe) {
                               .timed = [](int) { return ""; }});
     stage().probes.push_back({.name = "together", .timed = [this, i](int self) {
                                 counter(self) = i;
-                                // Long enough for a loaded machine, once.
+                                // Long enough for a loaded machine.
                                 const int most = counter(2) == 0 ? 20'000 : 0;
                                 for (int waits = 0; counter(1 - self) != i && waits < most; ++waits) usleep(100);
                                 if (counter(1 - self) != i) counter(2)++;
@@ -87,7 +88,7 @@ TEST_F(Rounds, StayTogetherWhereOneCannotTakeAProbe) {
   EXPECT_EQ(counter(2), 0);
 }
 
-TEST_F(Rounds, TimesWhoActsOnceARound) {
+TEST_F(Rounds, TimesTheActingProcessesOncePerRound) {
   task_.with_one_at_rest = true;
   stage().probes = {{.name = "both", .timed = [&](int self) { return counter(self)++, ""; }},
                     {.name = "second",
@@ -96,16 +97,16 @@ TEST_F(Rounds, TimesWhoActsOnceARound) {
                      .timed = [&](int self) { return counter(2 + self)++, usleep(300), ""; }}};
   const RoundsResult result = measure_rounds(task_, {});
   EXPECT_EQ(result.stages[0].rounds, 6);
-  // One round before the first, that is not counted.
+  // One round before the first is not counted.
   EXPECT_EQ(counter(0), 7);
   EXPECT_EQ(counter(1), 7);
   EXPECT_EQ(counter(2), 0);
   EXPECT_EQ(counter(3), 7);
   EXPECT_EQ(counter(4), 7);
   EXPECT_EQ(counter(5), 7);
-  EXPECT_EQ(counter(6), 0);  // who rests
+  EXPECT_EQ(counter(6), 0);  // the processes at rest
   const Timing& slept = result.stages[0].of[1];
-  EXPECT_GE(slept.us, 300);  // sleep is a part of what was timed
+  EXPECT_GE(slept.us, 300);  // sleeping is part of the timed call
   EXPECT_EQ(result.samples, 12u);
 }
 
@@ -120,7 +121,7 @@ TEST_F(Rounds, RehearsalsAreNotTimed) {
   EXPECT_EQ(result.samples, 6u);
 }
 
-TEST_F(Rounds, WhatAnotherProcessTookIsDiscarded) {
+TEST_F(Rounds, SamplesDelayedByAnotherProcessAreDiscarded) {
   const pid_t busy = fork();
   if (busy == 0) {
     pin_to(task_.cpus[0]);
@@ -140,7 +141,7 @@ TEST_F(Rounds, WhatAnotherProcessTookIsDiscarded) {
   EXPECT_EQ(result.discarded, 6u);
 }
 
-TEST_F(Rounds, AProbeThatFailsIsLeftOutAlone) {
+TEST_F(Rounds, AFailingProbeIsSkippedAlone) {
   stage().probes = {
       {.name = "fails", .timed = [&](int self) { return counter(0)++, self == 1 ? "no such thing" : ""; }},
       {.name = "works", .timed = [&](int) { return counter(1)++, ""; }}};
@@ -151,7 +152,7 @@ TEST_F(Rounds, AProbeThatFailsIsLeftOutAlone) {
   EXPECT_EQ(counter(1), 14);
 }
 
-TEST_F(Rounds, AStageThatCannotBeginIsLeftOut) {
+TEST_F(Rounds, AStageThatCannotBeginIsSkipped) {
   task_.stages.resize(2);
   task_.stages[1].least = task_.stages[1].most = 1;
   for (Stage& stage : task_.stages) stage.probes = {{.name = "one", .timed = [&](int) { return counter(0)++, ""; }}};
@@ -160,11 +161,11 @@ TEST_F(Rounds, AStageThatCannotBeginIsLeftOut) {
   const RoundsResult result = measure_rounds(task_, {});
   EXPECT_EQ(result.stages[0].of[0].problem, "not today");
   EXPECT_EQ(counter(0), 4);  // the second stage
-  EXPECT_EQ(counter(1), 1);  // ends where it began
+  EXPECT_EQ(counter(1), 1);  // ends in the process in which it began
   EXPECT_EQ(result.stages[1].rounds, 1);
 }
 
-TEST_F(Rounds, AProcessThatCannotBeginFailsAll) {
+TEST_F(Rounds, AProcessThatCannotBeginFailsTheRun) {
   task_.begin = [](int self) { return self == 1 ? "no memory here" : ""; };
   stage().probes = {{.name = "one", .timed = [](int) { return ""; }}};
   EXPECT_THROW(

@@ -73,7 +73,7 @@ class Programs(Case):
         done = collctl("run", "-n", 2, "--tag", "cat", input="hello\n")
         self.assertEqual(done.stdout, "[0] hello\n")
 
-    def test_ranks_get_a_processor_each_unless_told_not(self):
+    def test_ranks_get_a_processor_each_unless_bind_is_none(self):
         script = "import os; print(len(os.sched_getaffinity(0)))"
         processors = len(os.sched_getaffinity(0))
         if processors < 2:
@@ -119,7 +119,7 @@ class Namespaces(Case):
             self.expect_sum("sh", "-c", f"[ ${{COLL_LAUNCH%%/*}} = {rank} ] && exec {command} PROGRAM; exec PROGRAM", ranks=3)
 
     def test_of_all_ranks_together(self):
-        """/proc shows other processes than those that the ranks' numbers mean."""
+        """/proc lists processes of another pid namespace than that of the ranks."""
         # The leak detector cannot find threads there.
         environment = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
         inner = subprocess.run([*self.unshare("-Urpf"), COLLCTL, "run", "-n", "2", f"{EXAMPLES}/example_allreduce"],
@@ -141,7 +141,7 @@ class Endings(Case):
         self.assertEqual(done.returncode, 128 + signal.SIGSEGV)
         self.assertIn("rank 1 ended with signal 11 (Segmentation fault)", done.stderr)
 
-    def test_who_ignores_sigterm_is_killed_after_the_grace_time(self):
+    def test_a_rank_that_ignores_sigterm_is_killed_after_the_grace_time(self):
         with tempfile.TemporaryDirectory() as folder:
             ignores = f"trap '' TERM; touch {folder}/ignores; while :; do sleep 1; done"
             ends = f"while ! [ -e {folder}/ignores ]; do sleep 0.01; done; exit 3"
@@ -188,7 +188,7 @@ class Endings(Case):
 
 
 class Meetings(Case):
-    """Which processes may create a communicator as a rank, and what becomes of ranks that wait for one that has ended."""
+    """Which processes may create a communicator as a rank, and ranks that wait for one that has ended fail."""
 
     meeting = f"{EXAMPLES}/tools_meeting"
 
@@ -280,7 +280,7 @@ class WrongArguments(Case):
 
 
 class Mpi(Case):
-    """--mpi, by programs that stand in for the launchers and print what they are called with."""
+    """--mpi, with programs that replace the launchers and print their arguments."""
 
     def launched(self, library, *arguments, names=None, version, env=None):
         os.environ.pop("OMPI_MCA_rmaps_base_oversubscribe", None)  # of the tests of the shim
@@ -320,7 +320,7 @@ if [ "$1" = --version ]; then echo '{version}'; else printf '%s\\n' "$OMPI_MCA_r
         self.assertEqual(words[1:], ["-n", "2", "-genv", "LD_PRELOAD", f"{shim}:{others}", "-bind-to", "none",
                                      "-prepend-rank", "./program"])
 
-    def test_a_launcher_of_another_library_is_not_taken(self):
+    def test_a_launcher_of_another_library_is_not_used(self):
         self.shim("openmpi")
         status, _, error = self.launched("openmpi", "-n", 2, "./program", names=["mpirun.openmpi", "mpirun"],
                                          version="HYDRA build details:")

@@ -9,9 +9,9 @@ FOOTPRINT = {"address_space_bytes", "proportional_bytes", "page_table_bytes", "d
 
 class Scale(Case):
     def test_every_quantity_of_every_number_of_ranks(self):
-        told = self.run_json("bench", "scale", "-n", "2,5")
-        self.assertEqual([column["ranks"] for column in told["columns"]], [2, 5])
-        for column in told["columns"]:
+        result = self.run_json("bench", "scale", "-n", "2,5")
+        self.assertEqual([column["ranks"] for column in result["columns"]], [2, 5])
+        for column in result["columns"]:
             self.assertNotIn("problem", column)
             for name in ("bare_s", "create_s", "split_s", "rows_s", "columns_s", "free_s"):
                 self.assertGreater(column[name], 0, name)
@@ -31,7 +31,7 @@ class Scale(Case):
             self.assertGreater(column["load"]["wall_s"], 0)
             self.assertGreaterEqual(column["load"]["system_s"], 0)
         # Kernels that count ticks may miss a short job.
-        self.assertGreater(sum(column["load"]["system_s"] for column in told["columns"]), 0)
+        self.assertGreater(sum(column["load"]["system_s"] for column in result["columns"]), 0)
 
     def test_the_table_has_a_column_for_each(self):
         text = self.run_fine("bench", "scale", "-n", "2-3")
@@ -40,7 +40,7 @@ class Scale(Case):
         for row in ("bare processes", "  create the first", "  over bare", "  page tables", "  system time", "  alltoall"):
             self.assertRegex(text, rf"(?m)^{row} +\S", row)
 
-    def test_a_job_that_fails_says_why(self):
+    def test_a_failing_job_has_a_reason(self):
         done = collctl("bench", "scale", "-n", "2", env={"COLL_TOPOLOGY": "nonsense:"})
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertRegex(" ".join(done.stdout.split()), "2 ranks: .*COLL_TOPOLOGY")

@@ -21,7 +21,7 @@ class Runs(Case):
         self.assertGreater(gains[0], 1)
         self.assertEqual(gains, sorted(gains))
 
-    def test_json_tells_every_rank(self):
+    def test_json_has_every_rank(self):
         run = self.simulate("allreduce", "64K", "-n", 16, "--machine", "epyc-1p", "--algorithm", "fused")
         self.assertEqual(len(run["by_rank"]), 16)
         self.assertEqual(run["end_us"], max(rank["end_us"] for rank in run["by_rank"]))

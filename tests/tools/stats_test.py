@@ -36,12 +36,12 @@ class Statistics(Case):
             self.assertEqual(self.run_example(wish), "")
 
     def test_the_table_is_that_of_rank_0_alone(self):
-        told = self.run_example("1")
-        self.assertEqual(told.count("statistics of rank"), 1)
-        self.assertIn("statistics of rank 0", told)
-        self.assertRegex(told, r"(?m)^bcast +\d+ (B|KiB|MiB) +\d+ +\d+ +[\d.]+ +[\d.]+  \w.*, (shm|cma|mapped)$")
+        result = self.run_example("1")
+        self.assertEqual(result.count("statistics of rank"), 1)
+        self.assertIn("statistics of rank 0", result)
+        self.assertRegex(result, r"(?m)^bcast +\d+ (B|KiB|MiB) +\d+ +\d+ +[\d.]+ +[\d.]+  \w.*, (shm|cma|mapped)$")
 
-    def test_json_and_what_it_tells(self):
+    def test_json_and_its_contents(self):
         self.check(json.loads(self.run_example("json")))
 
     def test_calls_are_counted_one_by_one(self):
@@ -92,8 +92,8 @@ class Statistics(Case):
             self.run_example(file, ("COLL_STATS_EVERY", "0.000001"))
             self.assertEqual(sorted(os.listdir(folder)), ["0.json", "1.json"])
             self.assertTrue(json.loads((pathlib.Path(folder) / "0.json").read_text())["complete"])
-        told = self.run_example("json", ("COLL_STATS_EVERY", "0.000001"))
-        reports = told.replace("}\n{", "}\0{").split("\0")
+        result = self.run_example("json", ("COLL_STATS_EVERY", "0.000001"))
+        reports = result.replace("}\n{", "}\0{").split("\0")
         self.assertGreater(len(reports), 1)
         self.assertEqual([json.loads(text)["complete"] for text in reports], [False] * (len(reports) - 1) + [True])
         self.assertIn("not a number of seconds", self.run_example("json", ("COLL_STATS_EVERY", "often")))

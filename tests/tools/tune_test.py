@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""collctl bench tune: it finds settings, sweeps others, and its figures hang together. Asserts nothing about speed."""
+"""collctl bench tune: it finds settings, sweeps others, and its numbers are consistent. Checks no times."""
 from cli import Case, main
 
 

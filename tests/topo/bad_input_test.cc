@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Damaged descriptions end in a status with cause and hint: no signal, no message on stderr, no trace in the
-// environment or in the thread's binding, and a flat machine to go on with.
+// Damaged descriptions give a status with cause and hint, and a flat machine as fallback; without a signal, a message
+// on stderr, or a change of the environment or of the thread's binding.
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
@@ -27,7 +27,7 @@ std::string read_machine(const std::string &name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A file without a name, so that nothing is left behind.
+// A file without a name, which disappears with the process.
 class TextFile {
  public:
   explicit TextFile(std::string_view text) : descriptor_(memfd_create("machine", 0)) {
@@ -48,7 +48,7 @@ void expect_usable(const Machine &machine, const Status &status) {
   EXPECT_TRUE(Hierarchy::from_places(map_ranks(machine, 3, Mapping::core)).is_flat());
 }
 
-// What is written to stderr, to the end of the test.
+// Captures stderr until the end of the test.
 class BadInput : public testing::Test {
  protected:
   void SetUp() override { testing::internal::CaptureStderr(); }
@@ -104,8 +104,8 @@ TEST_F(BadInput, DamagedXmlIsRefusedWithLineAndCause) {
   EXPECT_THAT(damage("</topology>", "</topology><topology version=\"2.0\"/>"), HasSubstr("something follows the end"));
 }
 
-// hwloc 3 writes another version and document type, and facts about the machine behind the objects. The sets of what is
-// allowed may be missing where all is.
+// hwloc 3 writes another version and document type, and facts about the machine after the objects. Sets of allowed
+// processors may be missing if all are allowed.
 TEST_F(BadInput, XmlOfHwloc3IsReadAsThatOfHwloc2) {
   std::string text = read_machine("two-memories.xml");
   Machine as_2, as_3;
@@ -124,7 +124,7 @@ TEST_F(BadInput, XmlOfHwloc3IsReadAsThatOfHwloc2) {
   const Status status = load_text(text, as_3);
 
   EXPECT_TRUE(status.ok()) << status.text();
-  as_3.source = as_2.source;  // the files' names
+  as_3.source = as_2.source;  // file names
   EXPECT_EQ(as_3, as_2);
 }
 
@@ -155,7 +155,7 @@ TEST_F(BadInput, AnyMutationIsReadOrRefused) {
   EXPECT_GT(refused, 300);
 }
 
-TEST_F(BadInput, FilesThatAreNoneAreRefused) {
+TEST_F(BadInput, PathsThatAreNoFilesAreRefused) {
   Machine machine;
   EXPECT_THAT(load_xml("/no/such/file.xml", machine).text(),
               HasSubstr("'/no/such/file.xml': No such file or directory; give"));
@@ -165,7 +165,7 @@ TEST_F(BadInput, FilesThatAreNoneAreRefused) {
   EXPECT_THAT(load_text("package:2 core:4", machine).text(), HasSubstr("text outside the elements"));
 }
 
-TEST_F(BadInput, SyntheticTextsAreRefusedWithCauseAndRemedy) {
+TEST_F(BadInput, SyntheticTextsAreRefusedWithCauseAndHint) {
   const std::pair<const char *, const char *> cases[] = {
       {"", "the description is empty"},
       {"package:2 numa:0 core:8", "the count of 'numa:0' is zero"},
@@ -216,7 +216,7 @@ TEST_F(BadInput, LeavesEnvironmentAndBindingAlone) {
   EXPECT_EQ(current_cpus(), cpus);
 }
 
-// hwloc complains of this on stderr unless told not to (HWLOC_HIDE_ERRORS=0 makes this test fail).
+// hwloc prints an error on stderr unless HWLOC_HIDE_ERRORS is set (with HWLOC_HIDE_ERRORS=0 this test fails).
 TEST_F(BadInput, KeepsHwlocFromPrinting) {
   const test::Environment unknown("HWLOC_COMPONENTS", "no_such_component");
   Machine machine;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which groups come out of which places.
+// The groups that result from given places.
 #include <gmock/gmock.h>
 
 #include "support.h"
@@ -34,7 +34,7 @@ TEST(Hierarchy, FollowsTheSensitivity) {
   EXPECT_EQ(of("core,l2,l3,numa,socket"), "64 ranks: socket 2 × numa 4 × l3 2 × 4");
 }
 
-TEST(Hierarchy, LeavesOutLevelsThatGroupNothing) {
+TEST(Hierarchy, OmitsLevelsWithoutGroups) {
   // One NUMA node per socket, one socket, one rank per NUMA node, one rank.
   EXPECT_EQ(shape(bound(8, 4, 4)), "8 ranks: socket 2 × 4");
   EXPECT_EQ(shape(bound(8, 4, 8)), "8 ranks: numa 2 × 4");
@@ -59,7 +59,7 @@ TEST(Hierarchy, NamesTheLevels) {
 
 TEST(Hierarchy, ShowsUnevenGroups) { EXPECT_EQ(shape(bound(7, 2, 4)), "7 ranks: socket 2 × numa 2 × 1-2"); }
 
-TEST(Hierarchy, TakesMoreRanksThanCores) {
+TEST(Hierarchy, AcceptsMoreRanksThanCores) {
   const Hierarchy made = hierarchy_of("package:2 core:2", 10, Mapping::core, "socket");
 
   EXPECT_EQ(describe(made), "10 ranks: socket 2 × 4-6");
@@ -85,7 +85,7 @@ TEST(Hierarchy, PutsRanksOfUnknownPlaceTogether) {
   EXPECT_THAT(made.ranks_of(0, 3), ElementsAre(3));
 }
 
-TEST(Hierarchy, IsFlatAndSaysWhyWhenNothingIsKnown) {
+TEST(Hierarchy, IsFlatWithReasonWhenNothingIsKnown) {
   EXPECT_EQ(shape(std::vector<Place>(4)), "4 ranks, flat (the places of the ranks are not known)");
   EXPECT_EQ(shape(std::vector<Place>(4, Place{.package = 0})), "4 ranks, flat (the ranks are not bound to cores)");
   EXPECT_EQ(shape(std::vector<Place>(4, Place{.package = 0, .numa = 0})), "4 ranks, flat") << "there is only one";
@@ -93,7 +93,7 @@ TEST(Hierarchy, IsFlatAndSaysWhyWhenNothingIsKnown) {
   EXPECT_EQ(describe(Hierarchy::flat(3)), "3 ranks, flat");
 }
 
-TEST(Hierarchy, TakesExplicitGroups) {
+TEST(Hierarchy, AcceptsExplicitGroups) {
   const Hierarchy made = Hierarchy::from_places(std::vector<Place>(8), sensitivity_of("0-1,2-3,4-7/0-3,4-7"));
 
   EXPECT_EQ(describe(made), "8 ranks: list 2 2 × list 1 1-2 × 2-4");
@@ -149,7 +149,7 @@ std::string small(const Hierarchy &of, Counted counted, int most = small_group) 
   return text;
 }
 
-TEST(SmallGroups, AreDomainsWhereTheseAreSmallEnough) {
+TEST(SmallGroups, AreDomainsIfTheseAreSmallEnough) {
   const Hierarchy epyc = hierarchy_of("epyc-2p.xml", 64, Mapping::core, "numa,socket");
   EXPECT_EQ(small(epyc, Counted::ranks), "8 of 8, 1 of 8");
   EXPECT_EQ(small(epyc, Counted::ranks, 32), "2 of 32, 1 of 2");
@@ -182,7 +182,7 @@ TEST(SmallGroups, FewRanksStayAsTheyAre) {
             "16 ranks: numa 2 × 8");
 }
 
-// Every root leads its own groups, and no group is larger than asked for.
+// Every root leads its own groups, and no group exceeds the requested size.
 TEST(SmallGroups, HoldForEveryRootAndMapping) {
   for (const char *machine : {"epyc-2p.xml", "package:2 numa:4 core:20", "package:1 core:200"})
     for (Mapping by : {Mapping::core, Mapping::numa})

@@ -48,7 +48,7 @@ TEST(Machine, IsReadAsRecorded) {
   EXPECT_GE(machines, 12);
 }
 
-// hwloc's own description of a machine of 256 PUs, as lstopo writes it.
+// hwloc's description of a machine of 256 PUs, as lstopo writes it.
 TEST(Machine, Of256PusIsTheSameFromTextAndXml) {
   const std::string text = "package:2 numa:4 l3:2(size=33554432) core:8 pu:2";
   const std::string file = testing::TempDir() + "of_256_pus." + std::to_string(getpid()) + ".xml";
@@ -74,7 +74,7 @@ TEST(Machine, Of256PusIsTheSameFromTextAndXml) {
   EXPECT_EQ(groups(from_xml), groups(from_text));
 }
 
-TEST(Machine, TellsItsCaches) {
+TEST(Machine, HasItsCaches) {
   const Machine machine = machine_of("epyc-2p.xml");
 
   EXPECT_EQ(machine.l3, (Cache{8u << 20, 64, 16, Inclusion::no}));
@@ -136,7 +136,7 @@ TEST(Machine, IsThisOne) {
 }
 
 TEST(Machine, IsFlatWhenHwlocCannotReadIt) {
-  const test::Environment stopped("HWLOC_COMPONENTS", "stop");  // no way of discovery is left
+  const test::Environment stopped("HWLOC_COMPONENTS", "stop");  // hwloc has no means of discovery left
   Machine machine;
 
   const Status status = load_native(machine);
@@ -149,7 +149,7 @@ TEST(Machine, IsFlatWhenHwlocCannotReadIt) {
   EXPECT_EQ(describe(Hierarchy::from_places(map_ranks(machine, 5, Mapping::numa))), "5 ranks, flat");
 }
 
-TEST(Machine, IsLoadedFromWhatUsersWrite) {
+TEST(Machine, IsLoadedFromNamesFilesAndTexts) {
   const std::string path = COLL_TEST_MACHINES "/epyc-2p.xml";
   Machine machine;
 

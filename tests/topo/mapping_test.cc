@@ -19,7 +19,7 @@ std::vector<int> pus_of(const std::vector<Place> &places) {
   return pus;
 }
 
-TEST(Mapping, ByCoreTakesConsecutiveCores) {
+TEST(Mapping, ByCoreUsesConsecutiveCores) {
   EXPECT_THAT(pus_of(map_ranks(machine_of("package:2 numa:2 core:2"), 6, Mapping::core)),
               ElementsAre(0, 1, 2, 3, 4, 5));
 }
@@ -29,19 +29,19 @@ TEST(Mapping, ByNumaGoesRound) {
               ElementsAre(0, 2, 4, 6, 1, 3, 5, 7));
 }
 
-TEST(Mapping, ByNumaPassesOverFullNodes) {
+TEST(Mapping, ByNumaSkipsFullNodes) {
   // 8 allowed cores in one NUMA node, 4 in the other.
   EXPECT_THAT(pus_of(map_ranks(machine_of("epyc-2p-container.xml"), 12, Mapping::numa)),
               ElementsAre(8, 48, 9, 49, 10, 50, 11, 51, 12, 13, 14, 15));
 }
 
-TEST(Mapping, TakesFurtherProcessingUnitsAndThenStartsAgain) {
+TEST(Mapping, UsesFurtherProcessingUnitsAndThenStartsAgain) {
   const Machine machine = machine_of("core:2 pu:2");  // core 0 has PUs 0 and 1
 
   EXPECT_THAT(pus_of(map_ranks(machine, 7, Mapping::core)), ElementsAre(0, 2, 1, 3, 0, 2, 1));
 }
 
-TEST(Mapping, TakesAListOfCpus) {
+TEST(Mapping, AcceptsAListOfCpus) {
   const Machine machine = machine_of("package:2 core:2");
   const auto places = map_ranks(machine, 3, std::vector<int>{3, 99});
 

@@ -21,7 +21,7 @@ TEST(Distance, IsThatOfTheOutermostLevelThatDiffers) {
   other_l2.l2 = 4;
   Place other_l3 = other_l2;
   other_l3.l3 = 3;
-  Place other_numa = base;  // an L3 over two NUMA nodes: the memory decides
+  Place other_numa = base;  // an L3 shared by two NUMA nodes: the memory decides
   other_numa.numa = 0;
   Place other_socket = base;  // one NUMA node over two sockets
   other_socket.package = 1;
@@ -35,7 +35,7 @@ TEST(Distance, IsThatOfTheOutermostLevelThatDiffers) {
   EXPECT_EQ(distance(base, other_socket), Distance::node);
 }
 
-TEST(Distance, TakesNothingNearFromUnknownLevels) {
+TEST(Distance, TreatsUnknownLevelsAsFar) {
   Place unbound{.package = 0, .numa = 1};
 
   EXPECT_EQ(distance(unbound, unbound), Distance::numa);

@@ -46,7 +46,7 @@ TEST(Sensitivity, ReadsItsOwnText) {
     EXPECT_EQ(parsed(parsed(text).text()), parsed(text)) << text;
 }
 
-TEST(Sensitivity, RefusesWithCauseAndRemedy) {
+TEST(Sensitivity, RefusesWithCauseAndHint) {
   const std::pair<const char *, const char *> cases[] = {
       {"numa,nuna", "unknown word 'nuna'"},
       {"numa,,socket", "unknown word ''"},

@@ -53,8 +53,8 @@ TEST(Serialize, RefusesEveryAlteredByte) {
   }
 }
 
-// What the checksum cannot tell: bytes that were whole but never came from a sound machine.
-TEST(Serialize, RefusesMachinesThatDoNotAddUp) {
+// Faults that the checksum does not detect: intact bytes that never came from a valid machine.
+TEST(Serialize, RefusesInconsistentMachines) {
   const Machine sound = machine_of("package:2 core:2");
   Machine no_pus = sound, few_cores = sound, few_packages = sound, below = sound;
   no_pus.pus.clear();

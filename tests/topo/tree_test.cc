@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a plan generator sees from a root.
+// The hierarchy as a plan generator sees it from a root.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -21,7 +21,7 @@ struct Messages {
   bool operator==(const Messages &) const = default;
 };
 
-// One message from every parent to each of its children.
+// Counts one message from every parent to each of its children.
 Messages count_messages(const Hierarchy &hierarchy, int root) {
   const Tree tree = hierarchy.tree_for_root(root);
   Messages count;
@@ -36,7 +36,7 @@ Messages count_messages(const Hierarchy &hierarchy, int root) {
   return count;
 }
 
-// XHC Table II, row "XHC-tree, any": the fixture's parameter is how the machine is described.
+// XHC Table II, row "XHC-tree, any": the parameter of the fixture is the description of the machine.
 class TableII : public testing::TestWithParam<std::tuple<const char *, Mapping>> {};
 
 TEST_P(TableII, HoldsForEveryRoot) {

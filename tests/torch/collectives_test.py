@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every collective of the backend, in all ranks of one job in lockstep."""
+"""Every collective of the backend, on all ranks of one job in lockstep."""
 import datetime
 import operator
 import warnings
@@ -22,7 +22,7 @@ def job():
 
 
 def raw(tensor):
-    """The bits of a tensor, so that types without comparison can be compared."""
+    """Returns the bits of a tensor, so that types without comparison can be compared."""
     flat = tensor.contiguous().view(-1)
     return flat.to(torch.uint8) if tensor.dtype == torch.bool else flat.view(torch.uint8)
 
@@ -326,7 +326,7 @@ class TestOthers:
         torch_coll.register()  # a second time
 
     def test_monitored_barrier(self):
-        if VERSION < (2, 14):  # torch lets no backend but gloo have it
+        if VERSION < (2, 14):  # torch supports it with gloo only
             with pytest.raises((ValueError, RuntimeError)):
                 dist.monitored_barrier()
         else:
@@ -363,7 +363,7 @@ class TestOthers:
 
 @since(2, 14)
 def test_a_group_is_split():
-    """By what dist.split_group() calls, which itself wants an accelerator. The order of the ranks is the caller's."""
+    """Calls what dist.split_group() calls, which itself needs an accelerator. The order of the ranks is the caller's."""
     parent = dist.distributed_c10d._get_default_group()
     assert parent._get_backend(torch.device("cpu")).supports_splitting
     for number, ranks in enumerate((list(range(SIZE))[::-1], list(range((SIZE + 1) // 2)))):

@@ -18,7 +18,7 @@ from job import RANK, SIZE, all_values, dist, folded, init, torch, torch_coll, v
 
 
 def run(tmp_path, ranks, code, statuses=None, timeout=120, env=None):
-    """What each rank prints."""
+    """Returns what each rank prints."""
     processes = []
     for rank in range(ranks):
         environment = os.environ | {"RANK": str(rank), "WORLD_SIZE": str(ranks), "OMP_NUM_THREADS": "1",

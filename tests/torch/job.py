@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests share: the job's group, the versions of torch, and expected results."""
+"""Functions of the tests: the group of the job, versions of torch, and expected results."""
 import datetime
 import os
 
@@ -27,7 +27,7 @@ def init(timeout_s=120, backend="coll"):
 
 
 def values(rank, count=24, dtype=torch.float32):
-    """What `rank` contributes: small numbers that differ between ranks and places, exact in every type."""
+    """Returns the input of `rank`: small numbers that differ between ranks and places, exact in every type."""
     small = (torch.arange(count) * 5 % 7 + 3 * rank + 1) % 11 + 1
     return (small % 2).to(torch.bool) if dtype == torch.bool else small.to(dtype)
 

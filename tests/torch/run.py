@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """run.py RANKS FILE [PYTEST OPTION...]: runs pytest on FILE in RANKS processes at once, each a rank of one job. Prints
-what rank 0 prints, and of the others what failed. Exit status 1 as soon as a rank fails; the others are ended then."""
+the output of rank 0, and failures of the others. Exit status 1 as soon as a rank fails; the others are ended then."""
 import os
 import pathlib
 import signal

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What trains and serves: DDP, FSDP, FSDP2, tensor parallel, checkpoints; in all ranks of one job in lockstep. Each
-result is that of one process on the whole batch."""
+"""Training and serving: DDP, FSDP, FSDP2, tensor parallel, checkpoints; on all ranks of one job in lockstep. Each
+result is compared with that of one process on the whole batch."""
 import copy
 import os
 import tempfile

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """upstream.py [UNITTEST OPTION...]: torch's own distributed_test.py, of the installed torch, on this backend, with
-three ranks. Each case that is left out is printed with the reason.
+three ranks. Prints each skipped case with the reason.
 
-Some cases ask for a backend by name. Where they ask for gloo because gloo alone has what they test, that is torch's
-reason to skip them, which it prints. The cases in LEFT_OUT are those that cannot pass on any other backend."""
+Some cases require a backend by name. If they require gloo because only gloo has the tested feature, torch skips
+them with that reason. The cases in LEFT_OUT are those that cannot pass on any other backend."""
 import os
 import sys
 import tempfile
@@ -40,7 +40,7 @@ LEFT_OUT = {
 
 
 class TestColl(distributed_test.TestDistBackend, distributed_test.DistributedTest._DistTestBase):
-    """Every case in ranks of its own."""
+    """Runs every case in new ranks."""
 
     def setUp(self):
         super().setUp()

@@ -50,7 +50,7 @@ TEST(Arena, AlignsToWhatIsAllocated) {
   }
 }
 
-TEST(Arena, RefusesWhatItDidNotGive) {
+TEST(Arena, RefusesAddressesThatItDidNotAllocate) {
   int here = 0;
   void* memory = arena().allocate(256);
   EXPECT_FALSE(arena().free(&here));
@@ -63,7 +63,7 @@ TEST(Arena, RefusesWhatItDidNotGive) {
   EXPECT_FALSE(arena().contains(memory, SIZE_MAX));
 }
 
-// Random use against a model: nothing overlaps, all memory comes zeroed, and in the end nothing is held.
+// Compares random use with a model: blocks do not overlap, memory is zeroed, and finally nothing is allocated.
 TEST(Arena, RandomUse) {
   std::mt19937_64 random(coll::test::seed());
   std::map<char*, std::pair<size_t, char>> live;
@@ -90,9 +90,9 @@ TEST(Arena, RandomUse) {
     }
   }
   for (auto& [memory, what] : live) ASSERT_TRUE(arena().free(memory));
-  // Pages whose parts were freed one by one, too.
+  // Also pages whose parts were freed one by one.
   EXPECT_LE(bytes_in_use(), before);
-  // All holes have merged: the largest possible piece can be had again, and the arena does not grow.
+  // All holes have merged: the largest possible block can be allocated again, and the arena does not grow.
   before = arena().bytes();
   void* large = arena().allocate(first_extent - (size_t(4) << 20));
   EXPECT_NE(large, nullptr);
@@ -100,7 +100,7 @@ TEST(Arena, RandomUse) {
   EXPECT_TRUE(arena().free(large));
 }
 
-// Address space for what is allocated, not for what the machine has; in few extents.
+// Address space grows with allocations, not with the memory of the machine, in few extents.
 TEST(Arena, GrowsByExtents) {
   arena();
   const size_t before = coll::test::address_space();
@@ -126,8 +126,8 @@ TEST(Arena, GrowsByExtents) {
   EXPECT_EQ(arena().allocate(size_t(1) << 61), nullptr);
 }
 
-// Pages that are locked are not given back; what is allocated there again reads as zero all the same.
-TEST(Arena, ClearsWhatTheKernelDoesNot) {
+// Locked pages are not returned to the system; memory allocated there again must be zero nevertheless.
+TEST(Arena, ClearsPagesThatTheKernelDoesNot) {
   constexpr size_t bytes = 12'288;
   auto* memory = static_cast<char*>(arena().allocate(bytes));
   ASSERT_NE(memory, nullptr);

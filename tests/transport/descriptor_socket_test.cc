@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An open file that goes from one process to others by sockets, abstract ones and ones in a directory.
+// Passing an open file from one process to others over sockets, abstract ones and ones in a directory.
 #include "transport/descriptor_socket.h"
 
 #include <gtest/gtest.h>
@@ -40,8 +40,8 @@ class DescriptorSocketTest : public testing::TestWithParam<bool> {
   DescriptorSocket::Sender sender() const { return {sender_, getpid(), true}; }
   FileIdentity identity() const { return FileIdentity(file_); }
 
-  // A child makes the receiving socket; then the test does what comes before the child's function runs, and what comes
-  // meanwhile. That function returns "" where all is right.
+  // A child creates the receiving socket. The test then runs one action before the child's function, and one
+  // concurrently. The function returns "" on success.
   void receive_while(
       const Receiver& receiver, const std::function<void()>& meanwhile, const std::function<void()>& before = [] {}) {
     int ready[2], go[2];
@@ -52,7 +52,7 @@ class DescriptorSocketTest : public testing::TestWithParam<bool> {
       close(ready[0]), close(go[1]);
       if (auto own = make(receiver_)) {
         char byte = 0;
-        // A parent that has ended counts as one that goes on.
+        // A parent that has ended counts as one that continues.
         if (write(ready[1], "r", 1) == 1 && read(go[0], &byte, 1) >= 0) wrong = receiver(*own);
       }
       if (!wrong.empty()) fprintf(stderr, "%s\n", wrong.c_str());
@@ -102,7 +102,7 @@ TEST_P(DescriptorSocketTest, PassesAFile) {
       });
 }
 
-TEST_P(DescriptorSocketTest, TakesNoOtherFile) {
+TEST_P(DescriptorSocketTest, AcceptsNoOtherFile) {
   auto own = make(sender_), stranger = make(fresh_token());
   const int other = make_shared_file("other", problem_);
   const auto from = sender();
@@ -124,8 +124,8 @@ TEST_P(DescriptorSocketTest, TakesNoOtherFile) {
   close(other);
 }
 
-// The right file, and a datagram that the kernel lets through as it was sent before the receiver waits.
-TEST_P(DescriptorSocketTest, TakesNothingFromAnotherProcess) {
+// The right file, and a datagram that the kernel accepts because it was sent before the receiver waits.
+TEST_P(DescriptorSocketTest, AcceptsNothingFromAnotherProcess) {
   auto own = make(sender_), stranger = make(fresh_token());
   auto from = sender();
   from.pid++;
@@ -179,7 +179,7 @@ TEST_P(DescriptorSocketTest, NoticesASenderThatHasEnded) {
       });
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
   close(lives[0]), close(lives[1]);
-  // What a process leaves that is killed.
+  // A process that is killed leaves its socket behind.
   if (GetParam())
     for (const auto& entry : std::filesystem::directory_iterator(directory_)) std::filesystem::remove(entry);
 }
@@ -210,7 +210,7 @@ TEST_P(DescriptorSocketTest, NamesTheLimitOnDescriptors) {
       [&] { EXPECT_EQ(own->send(receiver_, file_), ""); });
 }
 
-TEST_P(DescriptorSocketTest, SaysThatAReceiverHasEnded) {
+TEST_P(DescriptorSocketTest, ReportsThatAReceiverHasEnded) {
   auto own = make(sender_);
   EXPECT_EQ(contains(own->send(receiver_, file_), "cannot be reached: it has ended"), "");
 }
@@ -222,7 +222,7 @@ TEST_P(DescriptorSocketTest, DoesNotWaitForeverForAReceiverWhoseQueueIsFull) {
   EXPECT_EQ(contains(problem, "does not take"), "");
 }
 
-TEST_P(DescriptorSocketTest, IsRemovedByItsMakerAlone) {
+TEST_P(DescriptorSocketTest, IsRemovedByItsCreatorAlone) {
   auto own = make(sender_);
   const pid_t child = fork();
   if (child == 0) {
@@ -244,7 +244,7 @@ TEST_P(DescriptorSocketTest, NamesADirectoryThatCannotBeUsed) {
   }
 }
 
-// Between users, pids and networks of their own.
+// Between namespaces of users, pids and networks.
 TEST_P(DescriptorSocketTest, PassesAFileBetweenNamespaces) {
   const int kinds = CLONE_NEWUSER | CLONE_NEWPID | (GetParam() ? CLONE_NEWNET : 0);
   if (const std::string problem = coll::test::refused_namespaces(kinds); !problem.empty())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A kernel that takes MADV_REMOVE and does nothing, as gVisor and emulators of user mode do.
+// A kernel that accepts MADV_REMOVE and does nothing, like gVisor and user-mode emulators.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

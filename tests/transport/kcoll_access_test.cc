@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What lib/exec sees of the kernel module: regions found again, windows, batches. It runs where the module is, in a
-// virtual machine (kcoll_in_vm.sh), and must not be skipped there. Owner and peer are one process, which is a peer like
-// any other to the module.
+// The kernel module as lib/exec uses it: regions found again, windows, batches. Runs with the module in a virtual
+// machine (kcoll_in_vm.sh), where it must not be skipped. Owner and peer are one process, which the module treats like
+// any other peer.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -49,7 +49,7 @@ TEST_F(KcollAccesses, RegionsAreFoundAgainByAddress) {
   EXPECT_EQ(again.place, 200u);
   EXPECT_EQ(regions.registered(), 1u);
 
-  // With more rights, and then longer: each replaces what it serves as well.
+  // First with more rights, then longer: each new region replaces those that it includes.
   ASSERT_EQ(regions.find(memory_ + 100, 5000, true, again, hold), KcollStatus::ok);
   EXPECT_NE(again.region, at.region);
   ASSERT_EQ(regions.find(memory_, 10 * page, true, at, hold), KcollStatus::ok);
@@ -57,7 +57,7 @@ TEST_F(KcollAccesses, RegionsAreFoundAgainByAddress) {
   ASSERT_EQ(regions.find(memory_ + 9 * page, page, false, again, hold), KcollStatus::ok);
   EXPECT_EQ(again.region, at.region);
   EXPECT_EQ(regions.registered(), 3u);
-  // One that only reads may not be written through.
+  // A read-only region must not be written through.
   ASSERT_EQ(regions.find(memory_ + 20 * page, page, false, again, hold), KcollStatus::ok);
   EXPECT_EQ(device_->write(again.region, 0, "x", 1), KcollStatus::no_permission);
 }
@@ -77,7 +77,7 @@ TEST_F(KcollAccesses, RegionsAreBoundedAndHeldOnesStay) {
   EXPECT_EQ(device_->read(first.region, 0, &byte, 1), KcollStatus::gone);
 }
 
-TEST_F(KcollAccesses, WhatCannotBeRegisteredIsSaid) {
+TEST_F(KcollAccesses, MemoryThatCannotBeRegisteredIsReported) {
   KcollCopy access(device_);
   Announced at;
   Hold hold;
@@ -119,7 +119,7 @@ TEST_F(KcollAccesses, WindowsAreKeptBoundedAndFollowTheOwner) {
   EXPECT_EQ(window.data[0], 'n');
   EXPECT_TRUE(window.current());
 
-  // Unmapped memory: no signal, and the window says so.
+  // Unmapped memory causes no signal, and the window reports it.
   ASSERT_EQ(munmap(memory_ + last * page, page), 0);
   window = access.map(0, at[last], true, mapped);
   ASSERT_NE(window.data, nullptr);
@@ -130,7 +130,7 @@ TEST_F(KcollAccesses, WindowsAreKeptBoundedAndFollowTheOwner) {
   EXPECT_EQ(access.read(0, at[last], 0, &byte, 1), EFAULT);
 }
 
-TEST_F(KcollAccesses, ABatchTellsOfEachCopy) {
+TEST_F(KcollAccesses, ABatchReportsEachCopy) {
   KcollStatus status;
   auto access = KcollUring::make(device_, true, status);
   ASSERT_NE(access, nullptr) << kcoll_hint(status);

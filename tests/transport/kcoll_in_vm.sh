@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# kcoll_in_vm.sh KERNEL COMMAND...: runs a program of the build where /dev/kcoll is: in a virtual machine. 77: this
-# machine cannot run one, and says why.
+# kcoll_in_vm.sh KERNEL COMMAND...: runs a program of the build with /dev/kcoll, in a virtual machine. 77, with the
+# reason: this machine cannot run one.
 set -u
 kernel=$1
 shift

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the library does with the module that is loaded: prints the sentence that users read, or "ok" if it works with
-// it. Built once as the library is, and once as a library of another version of the interface (kcoll_pairings.sh).
+// Tests the library with the loaded module: prints the sentence that users read, or "ok" if it works. Built once as the
+// library is, and once as a library of another version of the interface (kcoll_pairings.sh).
 #include <cstdint>
 #include <cstdio>
 #include <string>

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# kcoll_pairings.sh KERNEL PROGRAM OTHER VERSION: in a virtual machine, the module and the library of this tree, and both
-# as they are with another version of the interface: equal ones work, others are refused with a sentence, and the module
-# takes no harm. PROGRAM: kcoll_pairing.cc as the library is; OTHER: as one of VERSION. 77: this machine cannot run one.
+# kcoll_pairings.sh KERNEL PROGRAM OTHER VERSION: runs, in a virtual machine, the module and the library of this tree,
+# each with itself and with another version of the interface: equal versions work, others are refused with a sentence,
+# and the module stays intact. PROGRAM: kcoll_pairing.cc as the library is; OTHER: as one of VERSION. 77: this machine
+# cannot run one.
 set -u
 kernel=$1 program=$2 other=$3 version=$4
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The client of the kernel module. What needs the device runs in a virtual machine (kcoll_in_vm.sh) and must not be
-// skipped there; the rest is what a process without the device is told.
+// The client of the kernel module. Tests with the device run in a virtual machine (kcoll_in_vm.sh), where they must not
+// be skipped; the others test the errors without the device.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -26,7 +26,7 @@ namespace {
 constexpr size_t page = 4096;
 constexpr Token key{{0x1234, 0x5678}}, other_key{{0x1234, 0x5679}};
 
-// Runs in a child, which says what went wrong by its status: 0 is fine, else the line.
+// Runs the function in a child, whose exit status is 0, or the line of the failure.
 int in_child(const std::function<int()>& body) {
   pid_t child = fork();
   if (child == 0) _exit(body());
@@ -39,7 +39,7 @@ int in_child(const std::function<int()>& body) {
 
 // ---- without the device ---------------------------------------------------------------------------------------
 
-TEST(KcollStatus, EachHasANameAndARemedy) {
+TEST(KcollStatus, EachHasANameAndAHint) {
   for (int i = 1; i <= int(KcollStatus::failed); ++i) {
     EXPECT_STRNE(name(KcollStatus(i)), "ok");
     EXPECT_GT(kcoll_hint(KcollStatus(i)).size(), 20u) << name(KcollStatus(i));
@@ -49,7 +49,7 @@ TEST(KcollStatus, EachHasANameAndARemedy) {
   EXPECT_NE(kcoll_hint(KcollStatus::absent).find("modprobe kcoll"), std::string::npos);
 }
 
-TEST(KcollAbsent, IsTold) {
+TEST(KcollAbsent, IsReported) {
   KcollStatus status = KcollStatus::ok;
   EXPECT_EQ(KcollDevice::open(status, "/no/such/device"), nullptr);
   EXPECT_EQ(status, KcollStatus::absent);
@@ -78,7 +78,7 @@ TEST(KcollAbsent, ADeviceForOthersIsNoPermission) {
   EXPECT_EQ(line, 0);
 }
 
-TEST(KcollAbsent, VersionAndFeaturesAreJudged) {
+TEST(KcollAbsent, VersionAndFeaturesAreChecked) {
   kcoll_info info{};
   info.version = KCOLL_VERSION;
   info.features = KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_MAP | KCOLL_FEATURE_QUIET;
@@ -92,9 +92,9 @@ TEST(KcollAbsent, VersionAndFeaturesAreJudged) {
   }
 }
 
-// ---- with it --------------------------------------------------------------------------------------------------
+// ---- with the device -------------------------------------------------------------------------------------------
 
-// An owner (this process) and a child that reaches its memory; both in one domain.
+// An owner (this process) and a child that accesses its memory, both in one domain.
 class Kcoll : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -107,7 +107,7 @@ class Kcoll : public ::testing::Test {
     memory_ =
         static_cast<unsigned char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(memory_, MAP_FAILED);
-    // Children have a copy of their own; what they see of the parent's by the module must not be that.
+    // Children have a copy of the memory; accesses through the module must reach the memory of the parent instead.
     for (size_t i = 0; i < bytes_; ++i) memory_[i] = pattern(i, 1);
   }
   void TearDown() override {
@@ -122,7 +122,7 @@ class Kcoll : public ::testing::Test {
     EXPECT_EQ(device_->register_region(memory_, bytes_, direction, pinning, cookie), KcollStatus::ok);
     return cookie;
   }
-  // A child's own descriptor of the domain.
+  // A descriptor of the domain that belongs to the child.
   static std::shared_ptr<KcollDevice> peer_device(const Token& domain = key) {
     KcollStatus status;
     auto device = KcollDevice::open(status);
@@ -188,7 +188,7 @@ TEST_F(Kcoll, CopiesAnyOffsetAndLengthBothWays) {
       in_child([&] {
         auto peer = peer_device();
         CHILD_CHECK(peer != nullptr);
-        // The child's own copy is spoilt: right bytes can only come from the owner.
+        // The child's own copy is overwritten: right bytes can only come from the owner.
         memset(memory_, 0xee, bytes_);
         std::mt19937_64 random(coll::test::seed());
         std::vector<unsigned char> here(bytes_);
@@ -244,7 +244,7 @@ TEST_F(Kcoll, AMappingIsTheOwnersMemory) {
               auto peer = peer_device();
               memset(memory_, 0xee, bytes_);
               KcollStatus status;
-              // Neither end on a page.
+              // Neither end is at a page boundary.
               auto mapping = KcollMapping::attach(peer, cookie, page + 100, 5 * page, KcollDirection::both, status);
               CHILD_CHECK(mapping != nullptr && status == KcollStatus::ok);
               CHILD_CHECK(mapping->region_bytes() == bytes_ && mapping->bytes() == 5 * page);
@@ -270,7 +270,7 @@ TEST_F(Kcoll, PartsOfPagesCannotBeMapped) {
   EXPECT_EQ(status, KcollStatus::unsuitable);
 }
 
-// The child maps, the owner exchanges a page, the child notices, refreshes and sees the new one.
+// The child maps, the owner exchanges a page, the child notices, refreshes and sees the new page.
 TEST_F(Kcoll, AChangeOfTheOwnersMemoryIsNoticed) {
   const uint64_t cookie = registered(KcollDirection::both, KcollPinning::eager);
   int to_child[2], to_parent[2];
@@ -294,7 +294,7 @@ TEST_F(Kcoll, AChangeOfTheOwnersMemoryIsNoticed) {
       CHILD_CHECK(mapping->data()[2 * page] == 'n' && mapping->current());
       CHILD_CHECK(peer->read(cookie, 2 * page, &word, 1, mapping->generation()) == KcollStatus::ok && word == 'n');
       CHILD_CHECK(write(to_parent[1], "r", 1) == 1 && read(to_child[0], &word, 1) == 1);
-      // Unregistered meanwhile.
+      // The region was unregistered meanwhile.
       CHILD_CHECK(!mapping->current() && mapping->dead());
       CHILD_CHECK(mapping->refresh() == KcollStatus::gone);
       return 0;
@@ -317,7 +317,7 @@ TEST_F(Kcoll, AChangeOfTheOwnersMemoryIsNoticed) {
   for (int end : {to_child[0], to_child[1], to_parent[0]}) close(end);
 }
 
-TEST_F(Kcoll, ALimitOnLockedMemoryIsToldAndCopiesDoWithout) {
+TEST_F(Kcoll, ALimitOnLockedMemoryIsReportedAndCopiesWork) {
   EXPECT_EQ(in_child([&] {
               const rlimit small{8 * page, 8 * page};
               CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &small) == 0);
@@ -340,7 +340,7 @@ TEST_F(Kcoll, ALimitOnLockedMemoryIsToldAndCopiesDoWithout) {
             0);
 }
 
-TEST_F(Kcoll, TheEndOfTheOwnerIsGone) {
+TEST_F(Kcoll, TheEndOfTheOwnerIsReported) {
   int channel[2];
   ASSERT_EQ(pipe(channel), 0);
   EXPECT_EQ(in_child([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lists of life marks as the kernel would find them, while threads register marks and take them out.
+// The lists of life marks as the kernel would read them, while threads register and remove marks.
 #include "transport/keeper.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ constexpr size_t kernel_limit = 2048;  // ROBUST_LIST_LIMIT
 using Marks = std::vector<LifeMark>;
 using Registrations = std::vector<std::unique_ptr<LifeRegistration>>;
 
-// Follows the list of a thread as the kernel does. Empty when it does not lead back to its head.
+// Follows the list of a thread as the kernel does. Returns no marks if it does not lead back to its head.
 std::vector<const LifeMark*> walk(uint32_t thread) {
   robust_list_head* head = nullptr;
   size_t bytes = 0;
@@ -75,7 +75,7 @@ TEST(Keeper, ListsEveryRegisteredMarkOnce) {
   EXPECT_TRUE(walk_all(marks).empty());
 }
 
-TEST(Keeper, TakesMarksOutInAnyOrder) {
+TEST(Keeper, RemovesMarksInAnyOrder) {
   std::mt19937 random(coll::test::seed());
   Marks marks(40);
   std::map<const LifeMark*, std::unique_ptr<LifeRegistration>> registered;
@@ -88,7 +88,7 @@ TEST(Keeper, TakesMarksOutInAnyOrder) {
   }
 }
 
-// Threads that register their first marks at once start one keeper between them; room that is given back is used again.
+// Threads that register their first marks concurrently start only one keeper; freed entries are used again.
 TEST(Keeper, IsSharedByAllThreads) {
   Marks marks(8);
   std::vector<std::thread> threads;
@@ -107,7 +107,7 @@ TEST(Keeper, IsSharedByAllThreads) {
   for (const LifeMark& mark : marks) EXPECT_EQ(mark.word, marks[0].word);
 }
 
-// The kernel may walk a list at any moment: it always leads past the marks that stay, and back to the head.
+// The kernel may read a list at any moment: it always contains the remaining marks and leads back to the head.
 TEST(Keeper, ListIsWholeAtEveryMoment) {
   Marks staying(5), passing(600);
   Registrations registered;
@@ -116,7 +116,7 @@ TEST(Keeper, ListIsWholeAtEveryMoment) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; t++)
     threads.emplace_back([&] {
-      // Each mark once: a mark that is registered again would lead a walk that stands on it elsewhere.
+      // Each mark is registered once: a mark registered again would redirect a walk that is at it.
       for (size_t i; (i = next.fetch_add(3)) + 2 < passing.size();) {
         auto first = std::make_unique<LifeRegistration>(passing[i]);
         LifeRegistration second(passing[i + 1]);

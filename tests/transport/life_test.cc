@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a process sees the end of another one: by its mark, and in /proc where a mark cannot tell.
+// How a process notices the end of another one: by its mark, or in /proc if there is no mark.
 #include "transport/life.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What a child and the test share.
+// Memory that a child and the test share.
 struct Shared {
   static constexpr size_t most = 5000;
   std::atomic<uint32_t> ready;
@@ -48,7 +48,7 @@ class LifeTest : public testing::Test {
     munmap(&shared_, sizeof(Shared));
   }
 
-  // A child that runs the function, and is ready when that says so.
+  // A child that runs the function, which signals when it is ready.
   void start(const std::function<void()>& function) {
     child_ = fork();
     ASSERT_GE(child_, 0);
@@ -64,13 +64,13 @@ class LifeTest : public testing::Test {
     ready();
     for (;;) ::pause();
   }
-  // Registers the first marks for as long as the process lives.
+  // Registers the first marks for the lifetime of the process.
   void register_marks(size_t count = 1) {
     static auto& registrations = *new std::vector<std::unique_ptr<LifeRegistration>>;
     for (size_t i = 0; i < count; i++) registrations.push_back(std::make_unique<LifeRegistration>(shared_.marks[i]));
   }
   LifeMark& mark() { return shared_.marks[0]; }
-  // Until the child is a zombie.
+  // Waits until the child is a zombie.
   void await_exit() {
     siginfo_t info;
     ASSERT_EQ(waitid(P_PID, id_t(child_), &info, WEXITED | WNOWAIT), 0);
@@ -80,7 +80,7 @@ class LifeTest : public testing::Test {
     while (!condition() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
     return condition();
   }
-  // So that the next call of is_dying() looks at /proc.
+  // So that the next check of a dying process reads /proc.
   static void let_a_look_be_due() { std::this_thread::sleep_for(2ms * dying_look_ms); }
 
   Shared& shared_;
@@ -129,7 +129,7 @@ TEST_F(LifeTest, AnotherThreadMayExecute) {
   EXPECT_EQ(waitpid(child_, nullptr, WNOHANG), 0) << "it has ended";
 }
 
-// More than the kernel follows in one list.
+// More marks than the kernel follows in one list.
 TEST_F(LifeTest, AllOfManyMarksAreMarked) {
   start([this] {
     register_marks(Shared::most);
@@ -142,7 +142,7 @@ TEST_F(LifeTest, AllOfManyMarksAreMarked) {
   EXPECT_EQ(marked, Shared::most);
 }
 
-TEST_F(LifeTest, AMarkThatWasTakenOutIsNotMarked) {
+TEST_F(LifeTest, ARemovedMarkIsNotSet) {
   start([this] {
     register_marks();
     { LifeRegistration gone(shared_.marks[1]); }
@@ -154,7 +154,7 @@ TEST_F(LifeTest, AMarkThatWasTakenOutIsNotMarked) {
   EXPECT_FALSE(shared_.marks[1].ended());
 }
 
-// Its copies of the parent's registrations do nothing, and it has a keeper of its own.
+// The copies of the parent's registrations have no effect, and the child has a keeper of its own.
 TEST_F(LifeTest, AForkedChildHasMarksOfItsOwn) {
   start([this] {
     auto inherited = std::make_unique<LifeRegistration>(mark());
@@ -176,11 +176,11 @@ TEST_F(LifeTest, AForkedChildHasMarksOfItsOwn) {
   EXPECT_TRUE(mark().ended());
 }
 
-// As the C library ends a process with its last thread, whichever threads registered marks.
+// The C library ends a process with its last thread, whichever threads registered marks.
 TEST_F(LifeTest, AKeeperDoesNotKeepAProcessAlive) {
   start([this] {
     static Shared& shared = shared_;
-    // At once: to the leak sanitizer all that the stack of the first thread held is leaked.
+    // At once: the leak sanitizer would report all memory that the stack of the first thread referenced.
     atexit([] { shared.marks[1].start = 77, _exit(0); });
     std::thread([this] { register_marks(marks_per_keeper + 1); }).detach();
     std::thread([this] {
@@ -210,12 +210,12 @@ TEST_F(LifeTest, AProcessLivesOnAfterItsFirstThread) {
   Life life(child_);
   let_a_look_be_due();
   EXPECT_FALSE(life.is_dying(mark()));
-  std::this_thread::sleep_for(1500ms);  // longer than between two looks of a keeper at the threads
+  std::this_thread::sleep_for(1500ms);  // longer than the interval at which a keeper checks the threads
   EXPECT_FALSE(life.is_dying(mark()));
 }
 
-// Stopped on its way out, where a process may take long to write its core or to give back its memory.
-TEST_F(LifeTest, AProcessIsDoomedAsSoonAsASignalEndsIt) {
+// Stopped during its exit, where a process may take long to write a core file or to free its memory.
+TEST_F(LifeTest, AProcessCountsAsDyingAsSoonAsASignalEndsIt) {
   child_ = fork();
   if (child_ == 0) {
     ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
@@ -228,7 +228,7 @@ TEST_F(LifeTest, AProcessIsDoomedAsSoonAsASignalEndsIt) {
   ASSERT_EQ(ptrace(PTRACE_SETOPTIONS, child_, nullptr, PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL), 0);
   ASSERT_EQ(ptrace(PTRACE_CONT, child_, nullptr, nullptr), 0);
   Life life(child_);
-  mark().word = 1;  // a thread that does not get as far as its list
+  mark().word = 1;  // a thread that does not reach its list
   let_a_look_be_due();
   EXPECT_FALSE(life.is_dying(mark()));
   kill(child_, SIGTERM);
@@ -316,7 +316,7 @@ INSTANTIATE_TEST_SUITE_P(All, Unwatched, testing::Values(Refused::lists, Refused
 });
 
 // A process that has left the pid namespace of its /proc, where other processes have the numbers of its peers.
-TEST_F(LifeTest, NumbersMeanNothingInTheProcOfAnotherPidNamespace) {
+TEST_F(LifeTest, NumbersAreNotComparedInTheProcOfAnotherPidNamespace) {
   constexpr int kinds = CLONE_NEWUSER | CLONE_NEWPID;
   if (const std::string problem = coll::test::refused_namespaces(kinds); !problem.empty())
     GTEST_SKIP() << "this user may not make namespaces: " << problem;

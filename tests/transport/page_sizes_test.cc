@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels with larger pages than this machine's, simulated: the calls that depend on the page size refuse and round as
-// those kernels do. COLL_TEST_PAGE is the size in bytes; with COLL_TEST_PAGE_HIDDEN the system reports 4 KiB
-// nevertheless, as an emulator of user mode does.
+// Simulates kernels with larger pages than those of this machine: calls that depend on the page size refuse and round
+// as such kernels do. COLL_TEST_PAGE is the size in bytes; with COLL_TEST_PAGE_HIDDEN the system reports 4 KiB
+// nevertheless, like a user-mode emulator.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -53,7 +53,7 @@ extern "C" void* mmap(void* wanted, size_t bytes, int protection, int flags, int
   const size_t page = simulated_page();
   if (size_t(offset) % page != 0 || (wanted != nullptr && !on_page(wanted))) return refuse(), MAP_FAILED;
   bytes = in_pages(bytes);
-  if (wanted == nullptr) {  // where this size of pages would put it
+  if (wanted == nullptr) {  // the address with this page size
     const long found = syscall(SYS_mmap, nullptr, bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (found == -1) return MAP_FAILED;
     const uintptr_t begin = in_pages(size_t(found)), end = begin + bytes, found_end = uintptr_t(found) + bytes + page;
@@ -79,8 +79,8 @@ TEST(PageSizes, AreSimulated) {
   EXPECT_EQ(munmap(memory, 4096), 0);
 }
 
-// Begins on a page of any size, and ends where only a small one does.
-TEST(PageSizes, WhatFollowsFreedMemoryStays) {
+// Begins at a page boundary for any size, and ends where only a small page does.
+TEST(PageSizes, MemoryAfterAFreedBlockIsKept) {
   std::string problem;
   Arena* arena = Arena::own(problem);
   ASSERT_NE(arena, nullptr) << problem;
@@ -102,7 +102,7 @@ TEST(PageSizes, WhatFollowsFreedMemoryStays) {
   for (char* filler : fillers) ASSERT_TRUE(arena->free(filler));
 }
 
-// Pieces of memory that share pages of either size with their neighbours.
+// Blocks that share pages of either size with their neighbours.
 TEST(PageSizes, FreedMemoryIsZeroAndItsNeighboursAreNot) {
   std::string problem;
   Arena* arena = Arena::own(problem);

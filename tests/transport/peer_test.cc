@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Another process's memory; segments; and what fork() leaves of one's own.
+// Memory of another process; segments; and the state of the own memory after fork().
 #include "transport/peer.h"
 
 #include "comm/collectives.h"
@@ -20,7 +20,7 @@ using namespace coll::transport;
 
 namespace {
 
-// What rank 0 shows the others.
+// The addresses that rank 0 passes to the others.
 struct Shown {
   Address address;
   uint64_t private_memory;
@@ -47,7 +47,7 @@ TEST(Peer, IsReachedByMappingAndByTheKernel) {
       RANK_CHECK(c, peer == Peer::reach(other.address));
       RANK_CHECK(c, !peer->same_process());
       const auto reached = [&](int descriptor, uint64_t offset) { return peer->arena(descriptor, offset); };
-      // Not its arena; not there; beyond its end.
+      // Not in its arena; not mapped; beyond its end.
       RANK_CHECK(c, reached(0, other.arena_offset) == nullptr && reached(1000, other.arena_offset) == nullptr);
       RANK_CHECK(c, reached(other.arena_descriptor, arena->bytes()) == nullptr);
       const char* there = reached(other.arena_descriptor, other.arena_offset);
@@ -57,7 +57,7 @@ TEST(Peer, IsReachedByMappingAndByTheKernel) {
       RANK_CHECK(c, there[9'999] == 'A' + 1 - c.rank);
       std::vector<char> here(300'000);
       int error = cma_read(peer->pid(), here.data(), other.private_memory, here.size());
-      // Where the system forbids kernel copies there is nothing more to see.
+      // The rest needs CMA.
       if (error != EPERM && error != ENOSYS) {
         RANK_CHECK(c, error == 0 && here == std::vector<char>(300'000, char('a' + 1 - c.rank)));
         RANK_CHECK(c, cma_read(peer->pid(), here.data(), 8, 16) == EFAULT);
@@ -83,7 +83,7 @@ size_t mappings_of(const char* name) {
   return count;
 }
 
-// Every rank makes a segment, and learns the addresses of all.
+// Every rank creates a segment, and gets the addresses of all.
 std::shared_ptr<Segment> exchange_segments(Context& c, SegmentAddress (&all)[2]) {
   std::string problem;
   std::shared_ptr<Segment> own = Segment::make(size_t(6) << 20, problem);
@@ -123,8 +123,8 @@ TEST(Segment, IsZeroAndShared) {
   });
 }
 
-// A descriptor may have become another file's, or the bootstrap may have mixed up its ranks.
-TEST(Segment, ThatIsAnotherOneIsRefused) {
+// A descriptor may belong to another file by now, or the bootstrap may have exchanged ranks.
+TEST(Segment, OfAnotherRankIsRefused) {
   run_processes(2, [](Context& c) {
     SegmentAddress all[2];
     const std::shared_ptr<Segment> own = exchange_segments(c, all);
@@ -142,8 +142,8 @@ TEST(Segment, ThatIsAnotherOneIsRefused) {
   });
 }
 
-// The kernel hides a process that is not dumpable from other processes of its own user.
-TEST(Segment, OfAProcessThatIsNotDumpableIsNamedAsThat) {
+// The kernel hides a process that is not dumpable from other processes of the same user.
+TEST(Segment, OfAProcessThatIsNotDumpableIsReportedAsThat) {
   run_processes(2, [](Context& c) {
     if (geteuid() == 0) RANK_CHECK(c, setgid(65534) == 0 && setuid(65534) == 0);
     else RANK_CHECK(c, prctl(PR_SET_DUMPABLE, 0) == 0);
@@ -153,7 +153,7 @@ TEST(Segment, OfAProcessThatIsNotDumpableIsNamedAsThat) {
     RANK_CHECK(c, Segment::reach(all[1 - c.rank], problem) == nullptr);
     if (problem.find("prctl(PR_SET_DUMPABLE, 1)") == std::string::npos) c.fail(problem);
     c.meet();
-    RANK_CHECK(c, prctl(PR_SET_DUMPABLE, 1) == 0);  // what the message says
+    RANK_CHECK(c, prctl(PR_SET_DUMPABLE, 1) == 0);  // the fix that the message names
     c.meet();
     problem = "";
     RANK_CHECK(c, Segment::reach(all[1 - c.rank], problem) != nullptr);
@@ -162,7 +162,7 @@ TEST(Segment, OfAProcessThatIsNotDumpableIsNamedAsThat) {
   });
 }
 
-TEST(Segment, OfAnotherUserIsNamedAsThat) {
+TEST(Segment, OfAnotherUserIsReportedAsThat) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can start ranks as two users";
   run_processes(2, [](Context& c) {
     RANK_CHECK(c, setgid(65534) == 0 && setuid(uid_t(65533 + c.rank)) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
@@ -177,7 +177,7 @@ TEST(Segment, OfAnotherUserIsNamedAsThat) {
   });
 }
 
-TEST(Segment, BeyondTheLimitOnFileSizeIsNamedAsThat) {
+TEST(Segment, BeyondTheLimitOnFileSizeIsReportedAsThat) {
   run_processes(1, [](Context& c) {
     const rlimit limit{size_t(1) << 20, size_t(1) << 20};
     RANK_CHECK(c, setrlimit(RLIMIT_FSIZE, &limit) == 0);
@@ -198,14 +198,14 @@ TEST(Peer, ThatHasEndedCannotBeRead) {
   EXPECT_EQ(error, ESRCH);
 }
 
-// What children in turn say: their exit status, or -1 for one that did not exit.
+// Runs children one after the other and returns their exit status, or -1 for one that did not exit.
 int exit_status_of(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// The child has a private copy; the parent does not notice. The child can become a rank of its own.
+// The child has a private copy, and the parent does not notice its changes. The child can become a rank of its own.
 TEST(Fork, TheChildHasAPrivateCopyOfTheMemory) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
@@ -227,11 +227,11 @@ TEST(Fork, TheChildHasAPrivateCopyOfTheMemory) {
       for (size_t i = 0; i < n; i++)
         if (data[i] != input(c.rank, i, 1) + (i % 2 == 0)) _exit(2);
       if (strcmp(static_cast<char*>(small), "small") != 0) _exit(3);
-      // What had no pages reads as zero, and can be written.
+      // Pages that were not committed read as zero, and can be written.
       auto* far = static_cast<char*>(untouched) + sparse - 1;
       if (*far != 0) _exit(4);
       *far = 1;
-      // The grandchild's copy is the child's.
+      // The copy of the grandchild is that of the child.
       data[5] = 55;
       pid_t grandchild = fork();
       if (grandchild == 0) _exit(data[5] == 55 && data[7] == input(c.rank, 7, 1) ? 0 : 5);
@@ -275,7 +275,7 @@ TEST(Fork, TheChildHasAPrivateCopyOfTheMemory) {
   });
 }
 
-// Memory that other threads take, write and give back while one forks: the child finds its own whole.
+// Other threads allocate, write and free while one forks: the memory of the child is consistent.
 TEST(Fork, WhileOtherThreadsAllocate) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> others;
@@ -306,7 +306,7 @@ TEST(Fork, WhileOtherThreadsAllocate) {
   EXPECT_EQ(coll_mem_free(memory), COLL_OK);
 }
 
-// A communicator of a parent and its child, made after the parent already had one with itself.
+// A communicator of a parent and its child, created after the parent had one with itself only.
 TEST(Fork, ParentAndChildMayBeRanks) {
   Shared* shared = make_shared_memory(2);
   Context parent{shared, 0, 2, false};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the pages of a segment are: on the NUMA node of the process that writes to them first.
+// The pages of a segment are on the NUMA node of the process that writes to them first.
 #include "transport/segment.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 using coll::transport::page_bytes;
 using coll::transport::Segment;
 
-// -1: the kernel does not tell.
+// -1: the kernel does not report it.
 int policy_at(const char* address) {
   int policy = -1;
   return syscall(SYS_get_mempolicy, &policy, nullptr, 0, address, MPOL_F_ADDR) == 0 ? policy : -1;
@@ -33,7 +33,7 @@ int node_of(char* page) {
   return syscall(SYS_move_pages, 0, 1, pages, nullptr, &node, 0) == 0 ? node : -1;
 }
 
-// A processor of each NUMA node that this process may run on.
+// A processor of each NUMA node on which this process may run.
 std::map<int, int> processors_by_node() {
   std::map<int, int> processors;
   cpu_set_t allowed;
@@ -45,7 +45,7 @@ std::map<int, int> processors_by_node() {
   return processors;
 }
 
-// In a child, which reports by its exit status.
+// In a child, which reports through its exit status.
 template <typename Function>
 bool in_child(Function&& function) {
   const pid_t child = fork();
@@ -54,7 +54,7 @@ bool in_child(Function&& function) {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST(Segment, HasAPolicyOfItsOwnWhateverThoseOfItsProcesses) {
+TEST(Segment, HasAPolicyIndependentOfItsProcesses) {
   if (policy_at(nullptr) == -1 && errno == ENOSYS) GTEST_SKIP() << "this kernel has no NUMA policies";
   const unsigned long first_node = 1;
   if (syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, &first_node, 64) != 0)

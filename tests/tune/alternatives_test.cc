@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The candidates of a rule behind the first one, which auto-tuning times beside it.
+// The candidates of a rule after the first one, which auto-tuning times as alternatives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,9 +24,9 @@ Situation of_two(Collective collective, size_t bytes) {
   return {.collective = collective, .bytes = bytes, .element_bytes = 4, .ranks = 2, .core_cache_bytes = 1 << 20};
 }
 
-TEST(Alternatives, OfMovesIsByKernelCopiesOrByStaging) {
+TEST(Alternatives, OfDataMovementIsCmaOrStaging) {
   Situation situation = of_two(Collective::scatter, 1 << 20);
-  EXPECT_FALSE(alternative(situation).has_value());  // kernel copies do not work
+  EXPECT_FALSE(alternative(situation).has_value());  // CMA does not work
   for (const double kernel_times : {0.5, 10.0}) {
     situation.cma_times = kernel_times;
     const std::optional<Choice> other = alternative(situation);
@@ -36,7 +36,7 @@ TEST(Alternatives, OfMovesIsByKernelCopiesOrByStaging) {
   }
 }
 
-TEST(Alternatives, OfWhatOneOnlyFetchesIsInShorterPieces) {
+TEST(Alternatives, OfPureFetchesHasShorterChunks) {
   for (const auto& [collective, below] : {std::pair(Collective::bcast, size_t(1) << 20), {Collective::exscan, 8 << 20}})
     for (const bool overwrites : {false, true})
       for (size_t bytes = 256 << 10; bytes <= 16 << 20; bytes *= 2) {
@@ -61,7 +61,7 @@ TEST(Alternatives, OfReductionsIsForMappedMemory) {
   ASSERT_TRUE(alternative(situation).has_value());
   EXPECT_EQ(alternative(situation)->algorithm->name, "fused");
   EXPECT_FALSE(alternative(situation)->kernel_copies);
-  situation.collective = Collective::scan;  // goes one way whatever the memory
+  situation.collective = Collective::scan;  // uses the same algorithm for any memory
   EXPECT_FALSE(alternative(situation).has_value());
 }
 
@@ -76,7 +76,7 @@ TEST(Alternatives, OfMappedMemoryIsForOther) {
   }
 }
 
-// Both ways of a reduction round alike.
+// Both algorithms of a reduction round alike.
 TEST(Alternatives, KeepsTheOrderOfOperands) {
   for (const Collective collective :
        {Collective::reduce, Collective::allreduce, Collective::reduce_scatter, Collective::scan, Collective::exscan})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The grammar of rules: what users write into COLL_BCAST and the like, files of rules, and what is wrong with bad ones.
+// The grammar of rules: values of COLL_BCAST and the like, files of rules, and the faults of wrong ones.
 #include "tune/rules.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ std::string read(const std::string& text) {
   return words;
 }
 
-// The setting that a broadcast of `bytes` takes.
+// The setting that a broadcast of `bytes` uses.
 std::string forced(const std::string& text, size_t bytes, int ranks = 4) {
   std::vector<Range> ranges;
   EXPECT_EQ(parse_ranges(Collective::bcast, text, ranges), "");
@@ -75,7 +75,7 @@ TEST(Ranges, SenselessValuesAreKeptInBounds) {
   EXPECT_EQ(forced("flat_read@1-2*p", 1), "not forced");
 }
 
-TEST(Ranges, AllCandidatesOfTheUserAreTried) {
+TEST(Ranges, AllCandidatesOfTheUserAreUsed) {
   std::vector<Range> ranges;
   ASSERT_EQ(parse_ranges(Collective::bcast, "flat_read | knomial:k=2 | flat_read:chunk=16K,copy=cma", ranges), "");
   Situation situation{.collective = Collective::bcast, .bytes = 1 << 20, .ranks = 4};
@@ -99,7 +99,7 @@ TEST(Ranges, ASettingIsReadBack) {
   EXPECT_THAT(parse_choice(Collective::bcast, "latency", choice), HasSubstr("is not one algorithm"));
 }
 
-TEST(Ranges, WrongOnesSayWhatIsWrongWhereAndWhatToWrite) {
+TEST(Ranges, WrongOnesReportFaultPlaceAndFix) {
   EXPECT_THAT(read("flat_read@"), HasSubstr("column 11: '' is no size; write ALGORITHM@SIZE"));
   EXPECT_THAT(read("flat_read@4X"), HasSubstr("column 11: '4X' is no size"));
   EXPECT_THAT(read("flat_read@0"), HasSubstr("'0' is no size"));
@@ -134,7 +134,7 @@ TEST(Sizes, AreWholeNumbersWithAUnit) {
     EXPECT_EQ(parse_size(text), size) << text;
 }
 
-// The setting that a book chooses for a broadcast, or the problem of the book.
+// The setting that a book chooses for a broadcast, or the fault of the book.
 std::string by(const std::string& text, const Situation& situation) {
   Book book;
   if (const topo::Status status = book.add(text, "my.rules"); !status.ok()) return status.text();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Why this file is long: a choice depends on many things, and each has a test.
-// Selection: rows of the table, rows of about as many ranks, prices, shipped rules; and that no choice changes a result.
+// Selection: rows of the table, rows of about as many ranks, prices, shipped rules; and no choice changes a result.
 #include "tune/select.h"
 
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ TEST(Select, TwoRanksShareTheCopiesOfLongBroadcasts) {
   EXPECT_EQ(chosen(situation).algorithm->name, "flat_read");
 }
 
-TEST(Select, KernelCopiesPayWhereAllMoveLongPieces) {
+TEST(Select, KernelCopiesPayIfAllMoveLongBlocks) {
   Situation situation{.collective = Collective::alltoall, .bytes = 8 << 20, .ranks = 2};
   EXPECT_FALSE(chosen(situation).kernel_copies);  // they do not work
   situation.cma_times = 10;
@@ -130,8 +130,8 @@ TEST(Select, KernelCopiesPayWhereAllMoveLongPieces) {
   EXPECT_FALSE(chosen(situation).kernel_copies);  // perhaps short
 }
 
-// How long all pieces are is not known, so they are taken for long ones.
-TEST(Select, IrregularPiecesGoInLongChunks) {
+// The lengths of irregular blocks are unknown, so they count as long.
+TEST(Select, IrregularBlocksUseLongChunks) {
   using enum Collective;
   for (const Collective collective : {scatter, gather, allgather, alltoall, reduce_scatter})
     for (const int ranks : {2, 4, 16})
@@ -146,7 +146,7 @@ TEST(Select, IrregularPiecesGoInLongChunks) {
         }
 }
 
-TEST(Select, LongVectorsPassThroughARingAsLongAsACoresOwnCaches) {
+TEST(Select, LongVectorsUseARingAsLongAsPrivateCaches) {
   using enum Collective;
   for (const Collective collective : {bcast, reduce, allreduce, scatter, gather, allgather, scan, exscan})
     for (const size_t cache_bytes : {512 << 10, 1024 << 10}) {
@@ -156,7 +156,7 @@ TEST(Select, LongVectorsPassThroughARingAsLongAsACoresOwnCaches) {
     }
 }
 
-TEST(Select, HalfAsLongWhereStoresDoNotWaitForLines) {
+TEST(Select, HalfAsLongWithRfoFreeStores) {
   using enum Collective;
   for (const Collective collective : {bcast, reduce, allreduce, scatter, gather, allgather, scan, exscan}) {
     const algo::Parameters made =
@@ -175,7 +175,7 @@ TEST(Select, RingsAreNoLongerThanTheVector) {
 }
 
 // Each rank has a slot for every hop of every block: slots much longer than blocks cost a page each.
-TEST(Select, ShortBlocksOfAnAlltoallPassThroughShortSlots) {
+TEST(Select, ShortBlocksOfAnAlltoallUseShortSlots) {
   for (int ranks : {16, 64, 256}) {
     const Situation situation{.collective = Collective::alltoall, .bytes = 8, .ranks = ranks, .levels = 1};
     const Choice choice = chosen(situation);
@@ -186,7 +186,7 @@ TEST(Select, ShortBlocksOfAnAlltoallPassThroughShortSlots) {
   }
 }
 
-TEST(Select, ProcessorsThatDoNotPassLinesOnBroadcastByLeaders) {
+TEST(Select, ProcessorsThatDoNotForwardLinesBroadcastByLeaders) {
   Situation situation{.collective = Collective::bcast, .bytes = 2048, .ranks = 32, .levels = 3};
   situation.processor = "AMD EPYC 7551P 32-Core Processor";
   EXPECT_EQ(chosen(situation).algorithm->name, "flat_read");
@@ -210,11 +210,11 @@ TEST(Select, AClassEndsWithItsRowAndTheLastHasNoEnd) {
   EXPECT_EQ(source_text(chooser.select(Collective::bcast, 5000)), "table row bcast up to 16 KiB of 8 ranks");
 }
 
-TEST(Select, ExpectedTimesLieBetweenThoseOfTheRows) {
+TEST(Select, ExpectedTimesAreBetweenThoseOfTheRows) {
   Chooser chooser(8, bcasts());
   EXPECT_EQ(chooser.select(Collective::bcast, 4096).expected_us, 2);
   EXPECT_EQ(chooser.select(Collective::bcast, 100).expected_us, 0);           // nothing was measured below
-  EXPECT_NEAR(chooser.select(Collective::bcast, 8192).expected_us, 4, 1e-9);  // half way on the scale, as are the times
+  EXPECT_NEAR(chooser.select(Collective::bcast, 8192).expected_us, 4, 1e-9);  // half way on the scale, like the times
   EXPECT_EQ(chooser.select(Collective::bcast, 16384).expected_us, 8);
   EXPECT_EQ(chooser.select(Collective::bcast, 2 << 20).expected_us, 0);
 }
@@ -228,7 +228,7 @@ TEST(Select, RowsOfAboutAsManyRanksThenPrices) {
   const Selection priced = far.select(Collective::bcast, 1 << 20);
   EXPECT_EQ(priced.by, Source::priced);
   EXPECT_EQ(source_text(priced), "prices of the table 'epyc-2p'");
-  // Of what this communicator can do: no kernel copies, nothing mapped.
+  // Abilities of this communicator: no kernel-assisted copies, nothing mapped.
   constexpr model::Mechanism staged[] = {model::Mechanism::shared_memory};
   const model::Prices prices(far.placed.table, far.placed.hierarchy, staged);
   const std::vector<model::Candidate> all = prices.candidates({Collective::bcast, 1 << 20, 4});
@@ -241,7 +241,7 @@ TEST(Select, RowsOfAboutAsManyRanksThenPrices) {
 }
 
 // Rules for two ranks are measured: a table replaces them by its rows alone.
-TEST(Select, TwoRanksGoByRowsOrRules) {
+TEST(Select, TwoRanksUseRowsOrRules) {
   Chooser two(2, {row(Collective::allreduce, 2, 1 << 20, "dpml")});
   EXPECT_EQ(two.select(Collective::allreduce, 1 << 20).by, Source::measured);
   for (const size_t bytes : {size_t(0), size_t(1) << 10, size_t(64) << 10, size_t(8) << 20}) {
@@ -251,8 +251,8 @@ TEST(Select, TwoRanksGoByRowsOrRules) {
   }
 }
 
-// What throttling is for: all ranks in whole rounds.
-TEST(Select, ThrottledCopiesTakeWholeRounds) {
+// The purpose of throttling: all ranks copy in whole rounds.
+TEST(Select, ThrottledCopiesUseWholeRounds) {
   const Placed placed("power8", 20);
   Selector selector(std::make_shared<const model::Table>(placed.table), placed.hierarchy, placed.table.fingerprint);
   Situation situation{
@@ -265,8 +265,8 @@ TEST(Select, ThrottledCopiesTakeWholeRounds) {
   }
 }
 
-// Without a table of their own they go by the nearest one.
-TEST(Select, MoreThanTwoRanksWithACoreEachGoByPrice) {
+// Without a table of their own they use the nearest one.
+TEST(Select, MoreThanTwoRanksWithACoreEachUsePrices) {
   const auto selected = [](const char* machine, int ranks, auto change) {
     const Placed placed(machine, ranks);
     Selector selector(nullptr, placed.hierarchy, placed.table.fingerprint);
@@ -287,7 +287,7 @@ TEST(Select, MoreThanTwoRanksWithACoreEachGoByPrice) {
             "rules");
 }
 
-// Kernel-assisted copies cost what the communicator's own trial has found.
+// Kernel-assisted copies cost as measured by the communicator.
 TEST(Select, PricesOfTheNearestTableKnowHowSlowKernelCopiesAre) {
   const Placed placed("broadwell", 16);
   const auto by_kernel = [&](double times) {
@@ -299,8 +299,9 @@ TEST(Select, PricesOfTheNearestTableKnowHowSlowKernelCopiesAre) {
   EXPECT_FALSE(by_kernel(20));
 }
 
-// Where the kernel's copies are the rule, what stages faster is staged, unless the user wants such copies.
-TEST(Select, WhereKernelCopiesAreTheRulePricesMayStage) {
+// If kernel-assisted copies are the default, algorithms that are faster staged are staged, unless the user requests
+// such copies.
+TEST(Select, IfKernelCopiesAreTheDefaultPricesMayStage) {
   const Placed placed("knl", 64);
   Selector selector(std::make_shared<const model::Table>(placed.table), placed.hierarchy, placed.table.fingerprint);
   int staged = 0, copied = 0;
@@ -322,7 +323,7 @@ TEST(Select, WhereKernelCopiesAreTheRulePricesMayStage) {
   EXPECT_GT(copied, 0);
 }
 
-TEST(Select, RowsThatStageServeWhereKernelCopiesAreTheRule) {
+TEST(Select, RowsThatStageServeIfKernelCopiesAreTheDefault) {
   Chooser chooser(2, {row(Collective::bcast, 2, 1 << 20, "knomial")});
   Situation situation{.collective = Collective::bcast, .bytes = 1 << 20, .ranks = 2, .single_copy = true};
   EXPECT_NE(chooser.selector.select(situation).by, Source::measured);
@@ -333,7 +334,7 @@ TEST(Select, RowsThatStageServeWhereKernelCopiesAreTheRule) {
   EXPECT_NE(chooser.selector.select(situation).by, Source::measured);
 }
 
-TEST(Select, CrowdedRanksTakeRowsOfCrowdedRanksOnly) {
+TEST(Select, OversubscribedRanksUseRowsOfOversubscribedRanksOnly) {
   const std::vector<Chosen> rows = {row(Collective::bcast, 8, 4096, "knomial"),
                                     row(Collective::bcast, 80, 4096, "knomial")};
   Chooser two_on_a_core(8, rows);
@@ -345,10 +346,10 @@ TEST(Select, CrowdedRanksTakeRowsOfCrowdedRanksOnly) {
   EXPECT_EQ(more_than_cores.select(Collective::allreduce, 4096).by, Source::shipped);
 }
 
-TEST(Select, WhereATurnCostsASleepLongVectorsTakeFewerOfThem) {
+TEST(Select, IfATimeSliceCostsASleepLongVectorsUseFewerChunks) {
   for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
-    // Reductions of mapped vectors: in the tree a rank waits seldom anyway. An allreduce of such needs no slots and goes
-    // in the longest pieces in any case.
+    // Reductions of mapped vectors: in the tree a rank seldom waits anyway. Such an allreduce needs no slots and always
+    // uses the longest chunks.
     constexpr uint32_t longest = 1024 << 10;
     Situation situation{.collective = collective,
                         .bytes = 4 << 20,
@@ -366,20 +367,20 @@ TEST(Select, WhereATurnCostsASleepLongVectorsTakeFewerOfThem) {
   }
 }
 
-TEST(Select, RanksThatShareCoresReduceInATreeWhereItIsSureToBeFaster) {
+TEST(Select, OversubscribedRanksReduceInATreeIfItIsSurelyFaster) {
   const auto is_tree = [](const Choice& choice) {
     return choice.algorithm->name == "in_order_tree" || choice.algorithm->name == "rg";
   };
   for (const Collective collective : {Collective::reduce, Collective::allreduce, Collective::reduce_scatter}) {
-    const Situation crowd{
+    const Situation sharing{
         .collective = collective, .bytes = 512 << 10, .element_bytes = 4, .ranks = 16, .oversubscribed = true};
     const auto but = [&](auto change) {
-      Situation situation = crowd;
+      Situation situation = sharing;
       change(situation);
       return Selector().shipped(situation);
     };
     const bool reduces_to_one = collective == Collective::reduce;
-    EXPECT_EQ(is_tree(Selector().shipped(crowd).choice), reduces_to_one);
+    EXPECT_EQ(is_tree(Selector().shipped(sharing).choice), reduces_to_one);
     for (const int few : {4, 8}) {
       const Selection selection = but([&](Situation& q) { q.ranks = few; });
       EXPECT_FALSE(is_tree(selection.choice));
@@ -395,10 +396,10 @@ TEST(Select, RanksThatShareCoresReduceInATreeWhereItIsSureToBeFaster) {
   }
 }
 
-TEST(Select, RanksThatShareCoresGatherByKernelCopiesOnlyWhereThoseAreQuick) {
+TEST(Select, OversubscribedRanksGatherByKernelCopiesOnlyIfTheseAreFast) {
   Situation situation{
       .collective = Collective::gather, .bytes = 1 << 20, .element_bytes = 1, .ranks = 8, .oversubscribed = true};
-  for (const double times : {3., 5.}) {  // those of long blocks, quick if they take less than four times as long
+  for (const double times : {3., 5.}) {  // for long blocks, if they take less than four times as long
     situation.bytes = times < 4 ? 512 << 10 : 1 << 20;
     situation.cma_times = times;
     EXPECT_FALSE(chosen(situation).kernel_copies);
@@ -412,19 +413,19 @@ TEST(Select, RanksThatShareCoresGatherByKernelCopiesOnlyWhereThoseAreQuick) {
   EXPECT_EQ(chosen(situation).algorithm->name, "parallel_write");
 }
 
-// The executor's room is a communicator's: lib/comm/segment_layout.h.
-TEST(Select, WhatIsBuiltInFitsTheStaging) {
+// The staging of a communicator: lib/comm/segment_layout.h.
+TEST(Select, BuiltInChoicesFitTheStaging) {
   for (const int ranks : {2, 3, 8, 16, 33, 64, 100}) {
     const topo::Hierarchy hierarchy = topo::Hierarchy::flat(ranks);
     for (int c = 0; c < plan::collectives; c++)
       for (size_t bytes = 64; bytes <= size_t(64) << 20; bytes *= 4)
-        for (const int crowd : {0, 1, 2}) {
+        for (const int sharing : {0, 1, 2}) {
           const Choice choice = chosen({.collective = Collective(c),
                                         .bytes = bytes,
                                         .element_bytes = 4,
                                         .ranks = ranks,
-                                        .oversubscribed = crowd > 0,
-                                        .scheduler_groups = crowd > 1});
+                                        .oversubscribed = sharing > 0,
+                                        .scheduler_groups = sharing > 1});
           const plan::Plan plan = choice.algorithm->make(
               {.hierarchy = &hierarchy, .only_rank = ranks - 1, .parameters = choice.parameters});
           EXPECT_LE(plan.staging_bytes, 4u << 20) << choice.algorithm->name << " " << ranks << " " << bytes;
@@ -432,14 +433,14 @@ TEST(Select, WhatIsBuiltInFitsTheStaging) {
   }
 }
 
-TEST(Select, KernelCopiesOnlyWhereTheyWork) {
+TEST(Select, KernelCopiesOnlyIfTheyWork) {
   std::vector<Chosen> rows = {row(Collective::gather, 8, 1 << 20, "throttled_write")};
   rows[0].kernel_copies = true;
   Chooser chooser(8, rows);
   Situation situation = chooser.situation(Collective::gather, 65536);
   EXPECT_EQ(chooser.selector.select(situation).by, Source::priced);
   Chooser where_they_work(8, rows);
-  where_they_work.cma_works = true;  // whatever a trial has found of their speed
+  where_they_work.cma_works = true;  // whatever speed was measured
   EXPECT_EQ(where_they_work.select(Collective::gather, 65536).by, Source::measured);
   situation.cma_times = 1;
   EXPECT_EQ(chooser.selector.select(situation).by, Source::measured);
@@ -453,7 +454,7 @@ TEST(Select, OfUnknownLengthsTheDefaults) {
   EXPECT_EQ(chooser.selector.select(situation).by, Source::shipped);
 }
 
-// Whatever a table holds: operands combine in the balanced order, and 16-bit floats are rounded in one place.
+// For any table: operands combine in the balanced order, and 16-bit floats are rounded once.
 TEST(Select, NoChoiceChangesAResult) {
   for (int c = 0; c < plan::collectives; ++c) {
     const auto collective = Collective(c);
@@ -479,7 +480,7 @@ TEST(Select, NoChoiceChangesAResult) {
   }
 }
 
-TEST(Select, LatencyRowsSayHowFarTheLatencyPathGoes) {
+TEST(Select, LatencyRowsLimitTheLatencyPath) {
   Chosen latency = row(Collective::bcast, 8, 256, "");
   latency.algorithm = nullptr;
   Chosen alltoall = row(Collective::alltoall, 8, 16, "");
@@ -490,13 +491,13 @@ TEST(Select, LatencyRowsSayHowFarTheLatencyPathGoes) {
     return chooser.selector.latency_path_bytes(chooser.situation(collective, 0));
   };
   EXPECT_EQ(bytes(Collective::bcast), 256u);
-  EXPECT_EQ(bytes(Collective::alltoall), 16u * 7);  // all that a rank shows
+  EXPECT_EQ(bytes(Collective::alltoall), 16u * 7);  // all data that a rank publishes
   EXPECT_EQ(bytes(Collective::reduce), Selector().latency_path_bytes(chooser.situation(Collective::reduce, 0)));
-  EXPECT_EQ(bytes(Collective::allreduce), tiny_bytes);  // a table with rows knows better from there on
+  EXPECT_EQ(bytes(Collective::allreduce), tiny_bytes);  // a table with rows decides beyond that size
   EXPECT_EQ(chooser.select(Collective::bcast, 257).choice.algorithm->name, "flat_read");
 }
 
-TEST(Select, TheLatencyPathEndsWhereARankWouldMoveMoreThanAFewPages) {
+TEST(Select, TheLatencyPathMovesAtMostAFewPagesPerRank) {
   constexpr size_t most = 32 << 10;
   Situation situation{.ranks = 2};
   for (int c = 0; c < plan::collectives; c++) {
@@ -511,7 +512,7 @@ TEST(Select, TheLatencyPathEndsWhereARankWouldMoveMoreThanAFewPages) {
   EXPECT_EQ(bytes(Collective::bcast), most);
   EXPECT_EQ(bytes(Collective::scatter), most);  // of all blocks together
   EXPECT_EQ(bytes(Collective::alltoall), most);
-  EXPECT_EQ(bytes(Collective::allreduce), most / 4);  // everybody reads four vectors
+  EXPECT_EQ(bytes(Collective::allreduce), most / 4);  // all ranks read four vectors
   EXPECT_EQ(bytes(Collective::gather), most / 4);
   situation.mapped = true;
   EXPECT_EQ(bytes(Collective::bcast), tiny_bytes);
@@ -519,7 +520,7 @@ TEST(Select, TheLatencyPathEndsWhereARankWouldMoveMoreThanAFewPages) {
   EXPECT_EQ(bytes(Collective::bcast), tiny_bytes);
 }
 
-// Ranks with a core each pass a message on from group to group. Broadcasts and gathers of oversubscribed ranks are plans.
+// Ranks with a core each pass a message from group to group. Broadcasts and gathers of oversubscribed ranks are plans.
 TEST(Select, TheLatencyPathServesManyRanks) {
   Situation situation;
   const auto bytes = [&](Collective collective) {

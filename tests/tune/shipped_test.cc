@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The shipped rules: all are read, each has evidence, and a choice for every call. Several ranks on cores of their own.
+// The shipped rules: all are valid, each has evidence, and every call has a choice. Several ranks on cores of their
+// own.
 #include "tune/shipped.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +38,7 @@ TEST(Shipped, EveryRuleHasEvidence) {
   }
 }
 
-// Whatever the facts, some rule decides, and the plan fits the parameters' contract.
+// For any facts some rule decides, and the plan fits the contract of the parameters.
 TEST(Shipped, SomeRuleDecidesEveryCall) {
   for (int c = 0; c < plan::collectives; ++c)
     for (const int ranks : {1, 2, 3, 4, 8, 9, 16, 17, 33, 160, 256})
@@ -62,8 +63,8 @@ TEST(Shipped, SomeRuleDecidesEveryCall) {
         }
 }
 
-// 24 KiB chunks in a ring of 512 KiB: the slots are a power of two, and no longer than the ring together.
-TEST(Shipped, ARingIsNoLongerThanItSays) {
+// 24 KiB chunks in a ring of 512 KiB: the number of slots is a power of two, and they do not exceed the ring together.
+TEST(Shipped, ARingIsNoLongerThanItsLimit) {
   std::vector<Range> ranges;
   ASSERT_EQ(parse_ranges(Collective::reduce, "flat:chunk=24K,ring=512K", ranges), "");
   const auto depth = [&](size_t bytes) {
@@ -75,7 +76,7 @@ TEST(Shipped, ARingIsNoLongerThanItSays) {
   EXPECT_EQ(depth(24 << 10), 1);
 }
 
-// With staging the root copies for all of them, or all move everything twice.
+// With staging the root copies for all ranks, or all ranks move everything twice.
 TEST(Shipped, KernelCopiesPayAmongSeveralRanksOnCoresOfTheirOwn) {
   const auto copies = [](Collective collective, size_t bytes, int ranks, bool oversubscribed = false) {
     return chosen({.collective = collective,
@@ -97,7 +98,7 @@ TEST(Shipped, KernelCopiesPayAmongSeveralRanksOnCoresOfTheirOwn) {
   EXPECT_TRUE(copies(Collective::alltoall, 64 << 10, 8));
 }
 
-TEST(Shipped, ManyRanksPassScansOnInShortChunks) {
+TEST(Shipped, ManyRanksForwardScansInShortChunks) {
   for (const Collective collective : {Collective::scan, Collective::exscan}) {
     const Choice choice = chosen({.collective = collective, .bytes = 64 << 10, .element_bytes = 4, .ranks = 16});
     EXPECT_EQ(choice.algorithm->name, "sklansky");

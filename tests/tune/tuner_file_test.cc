@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files of what online tuning has learned: what is written is read, and a damaged or foreign file is ignored and said so.
+// Files of auto-tuning: a written file is read back; a damaged or foreign file is ignored and reported.
 #include "tune/tuner_file.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST_F(LearnedFile, IsReadAsItWasWritten) {
   EXPECT_EQ(latency->algorithm, nullptr);
 }
 
-TEST_F(LearnedFile, KeepsWhatIsNotReplaced) {
+TEST_F(LearnedFile, KeepsRulesThatAreNotReplaced) {
   EXPECT_EQ(update_learned_file(path, processor,
                                 {learned(Collective::bcast, 65536, "flat_read", 4096),
                                  learned(Collective::gather, 65536, "sequential_read")}),
@@ -78,7 +78,7 @@ TEST_F(LearnedFile, KeepsWhatIsNotReplaced) {
   EXPECT_EQ(std::ranges::count(text, '\n'), 3);
 }
 
-TEST_F(LearnedFile, SixteenBitReductionsAreApart) {
+TEST_F(LearnedFile, SixteenBitReductionsHaveRulesOfTheirOwn) {
   Learned wide = learned(Collective::allreduce, 65536, "fused", 8192), narrow = wide;
   narrow.situation.element_bytes = 2;
   narrow.choice.parameters.chunk_bytes = 32768;
@@ -88,7 +88,7 @@ TEST_F(LearnedFile, SixteenBitReductionsAreApart) {
   EXPECT_EQ(book.find(narrow.situation)->parameters.chunk_bytes, 32768u);
 }
 
-// Whatever the cut is, the file is taken whole or not at all.
+// A file that is cut at any place is read whole or not at all.
 TEST_F(LearnedFile, TruncatedIsIgnored) {
   const std::string whole = learned_text(
       "", processor, {learned(Collective::bcast, 65536, "flat_read"), learned(Collective::gather, 4096, nullptr)});
@@ -119,7 +119,7 @@ TEST_F(LearnedFile, ForeignIsIgnoredAndStays) {
     EXPECT_NE(update_learned_file(path, processor, {learned(Collective::bcast, 65536, "flat_read")}), "");
     EXPECT_EQ(read(path), text);
   }
-  // Rules that do not exist, of the right processor.
+  // Rules of the right processor with unknown names.
   for (const char* rule : {"bcast: no_such\n", "bcast[x=1]: flat_read\n", "bcast[p=2: flat_read\n", "bcast flat\n"}) {
     LearnedBook book;
     const topo::Status status = book.read(first + rule, "learned.tune", processor);
@@ -129,7 +129,7 @@ TEST_F(LearnedFile, ForeignIsIgnoredAndStays) {
   }
 }
 
-TEST_F(LearnedFile, ThatCannotBeWrittenIsSaid) {
+TEST_F(LearnedFile, ThatCannotBeWrittenIsReported) {
   const std::string problem =
       update_learned_file("/nowhere/learned.tune", processor, {learned(Collective::bcast, 65536, "flat_read")});
   EXPECT_NE(problem.find("/nowhere/learned.tune"), std::string::npos);

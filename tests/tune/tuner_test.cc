@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The decisions of online tuning, on times that the test makes up: no clock is read.
+// The decisions of auto-tuning, with times that the test invents: no clock is read.
 #include "tune/tuner.h"
 
 #include <gtest/gtest.h>
@@ -19,21 +19,21 @@ Choice flat(uint32_t chunk) {
   return choice;
 }
 
-std::vector<Choice> ways(size_t number) {
+std::vector<Choice> choices(size_t number) {
   std::vector<Choice> made;
   for (size_t i = 0; i < number; i++) made.push_back(flat(uint32_t(4096) << i));
   return made;
 }
 
-// The same cell on some ranks, which run in step on a clock of the test.
+// The same cell on some ranks, which run in step with a clock of the test.
 class Job {
  public:
-  // What a call takes by a way, and how late a rank comes to a call.
+  // The time of a call with a candidate, and the delay of a rank.
   using Time = std::function<double(const Choice&, int call)>;
   using Late = std::function<double(int rank, int call)>;
 
-  explicit Job(std::vector<Choice> ways, int ranks = 2, Cell::Around around = {}, double exchange_us = 0)
-      : cells_(size_t(ranks), Cell(exchange_us)), ways_(std::move(ways)), around_(std::move(around)) {}
+  explicit Job(std::vector<Choice> choices, int ranks = 2, Cell::Around around = {}, double exchange_us = 0)
+      : cells_(size_t(ranks), Cell(exchange_us)), choices_(std::move(choices)), around_(std::move(around)) {}
 
   void run(int calls, const Time& time_us, const Late& late_us = {}) {
     for (int i = 0; i < calls; i++) call(time_us, late_us);
@@ -44,8 +44,8 @@ class Job {
   int timed() const { return timed_; }
   int exchanges() const { return exchanges_; }
   double total_us() const { return total_us_; }
-  // Calls that took this way.
-  int of(size_t way) const { return way < of_.size() ? of_[way] : 0; }
+  // Number of calls that used this candidate.
+  int of(size_t number) const { return number < of_.size() ? of_[number] : 0; }
   uint32_t chunk() const { return cell().ways()[cell().now()].choice.parameters.chunk_bytes; }
 
  private:
@@ -64,10 +64,10 @@ class Job {
         }
         cell.learn(notes_);
       }
-      if (!cell.has_begun()) cell.begin(ways_, around_);
+      if (!cell.has_begun()) cell.begin(choices_, around_);
       turns.push_back(cell.rests() ? Cell::Turn{.way = cell.now()} : cell.turn(65536));
     }
-    const Choice& choice = cells_[0].has_begun() ? cells_[0].ways()[turns[0].way].choice : ways_[0];
+    const Choice& choice = cells_[0].has_begun() ? cells_[0].ways()[turns[0].way].choice : choices_[0];
     const double us = time_us(choice, calls_);
     double last = 0;
     for (size_t rank = 0; rank < cells_.size() && late_us; rank++) last = std::max(last, late_us(int(rank), calls_));
@@ -86,11 +86,11 @@ class Job {
   }
 
   std::vector<Cell> cells_;
-  std::vector<Choice> ways_;
+  std::vector<Choice> choices_;
   Cell::Around around_;
   std::vector<Notes> notes_;
   std::vector<int> of_;
-  double now_us_ = 4.2e6, total_us_ = 0;  // the cut clock wraps soon
+  double now_us_ = 4.2e6, total_us_ = 0;  // the truncated clock wraps soon
   int calls_ = 0, timed_ = 0, exchanges_ = 0;
 };
 
@@ -114,7 +114,7 @@ TEST(Duration, FromTheLastBeginToTheLastEnd) {
   all[2].begin_ns[2] = 2000, all[2].end_ns[2] = 9500;
   EXPECT_EQ(duration_ns(all, 2), 3500u);
   all[1] = {};
-  EXPECT_EQ(duration_ns(all, 2), 0u);  // one rank knows nothing
+  EXPECT_EQ(duration_ns(all, 2), 0u);  // one rank has no time
 }
 
 TEST(Duration, WhileTheClockWraps) {
@@ -124,11 +124,11 @@ TEST(Duration, WhileTheClockWraps) {
   EXPECT_EQ(duration_ns(all, 0), 0x400u);
 }
 
-TEST(Cell, TakesTheFastestAfterTheFirstTrial) {
+TEST(Cell, UsesTheFastestAfterTheFirstTrial) {
   for (size_t fastest = 0; fastest < 6; fastest++) {
     std::vector<double> us(6, 20.0);
     us[fastest] = 15;
-    Job job(ways(6));
+    Job job(choices(6));
     job.run(120, times(us));
     EXPECT_EQ(job.cell().now(), fastest);
     EXPECT_NEAR(job.cell().ways()[fastest].us, 15, 0.01);
@@ -136,35 +136,35 @@ TEST(Cell, TakesTheFastestAfterTheFirstTrial) {
   }
 }
 
-TEST(Cell, KeepsWhatTheBooksSayWhenLevel) {
-  Job job(ways(3));
+TEST(Cell, KeepsTheChoiceOfTheBooksWhenEqual) {
+  Job job(choices(3));
   job.run(5000, times({100, 98, 97.5}));
   EXPECT_EQ(job.cell().now(), 0);
   EXPECT_GT(job.cell().trials(), 3u);
 }
 
 TEST(Cell, ChangesWhenTheMachineDoes) {
-  Job job(ways(2));
+  Job job(choices(2));
   job.run(500, times({100, 90}));
   EXPECT_EQ(job.cell().now(), 1);
   job.run(5000, times({90, 100}));
   EXPECT_EQ(job.cell().now(), 0);
 }
 
-TEST(Cell, DropsWhatIsMuchWorseAfterThreeTimedCalls) {
-  Job job(ways(4));
+TEST(Cell, DropsMuchWorseCandidatesAfterThreeTimedCalls) {
+  Job job(choices(4));
   job.run(Cell::settling + 100, times({100, 1000, 99, 101}));
   EXPECT_EQ(job.of(1), 4);
   EXPECT_TRUE(job.cell().ways()[1].is_out);
   EXPECT_GT(job.of(2), 6);
 }
 
-// One call in seven takes ten times as long, whatever its way.
+// One call in seven takes ten times as long, with any candidate.
 TEST(Cell, OutliersDoNotDecide) {
   int right = 0;
   for (unsigned seed = 0; seed < 40; seed++) {
     std::mt19937 random(seed);
-    Job job(ways(3));
+    Job job(choices(3));
     job.run(6000, [&](const Choice& choice, int) {
       const double us = choice.parameters.chunk_bytes == 8192 ? 80 : 100;
       return random() % 7 == 0 ? 10 * us : us * (1 + double(random() % 100) / 5000);
@@ -174,22 +174,22 @@ TEST(Cell, OutliersDoNotDecide) {
   EXPECT_GE(right, 39);
 }
 
-// The median decides, not the least time: a way that is fast now and then only is not better.
+// The median decides, not the minimum: a candidate that is fast only sometimes is not better.
 TEST(Cell, LuckyCallsDoNotDecide) {
-  Job job(ways(2));
+  Job job(choices(2));
   job.run(2000, [](const Choice& choice, int call) {
     return choice.parameters.chunk_bytes == 8192 ? (call % 4 == 0 ? 70.0 : 110.0) : 100.0;
   });
   EXPECT_EQ(job.cell().now(), 0);
 }
 
-// Ways with two modes of the same mean: a trial may see the fast mode of one by chance, but it seldom does so again in the
-// duel. Of level ways the one in use stays, and one that is worse never wins.
+// Candidates with two modes of the same mean: a trial may find the fast mode of one by chance, but the duel seldom does
+// so again. Of equal candidates the current one stays, and a worse one never wins.
 TEST(Cell, TwoModesDoNotDecide) {
   int changed = 0;
   for (unsigned seed = 0; seed < 60; seed++) {
     std::mt19937 random(seed);
-    Job job(ways(6));
+    Job job(choices(6));
     job.run(300, [&](const Choice& choice, int) {
       const double worse = choice.parameters.chunk_bytes == 4096 ? 1 : 1.04;
       return worse * (random() % 2 == 0 ? 60.0 : 100.0) * (1 + double(random() % 100) / 2000);
@@ -199,12 +199,12 @@ TEST(Cell, TwoModesDoNotDecide) {
   EXPECT_LE(changed, 9);
 }
 
-// A fast mode that comes now and then does not drop a way whose calls are all alike.
-TEST(Cell, AWayOfTwoModesDoesNotDropTheSteadyOne) {
+// A fast mode that occurs only sometimes does not displace a candidate whose calls are all equal.
+TEST(Cell, ACandidateWithTwoModesDoesNotDropTheSteadyOne) {
   int right = 0;
   for (unsigned seed = 0; seed < 40; seed++) {
     std::mt19937 random(seed);
-    Job job(ways(3));
+    Job job(choices(3));
     job.run(8000, [&](const Choice& choice, int) {
       if (choice.parameters.chunk_bytes == 8192) return 80.0;
       return (random() % 4 == 0 ? 45.0 : 110.0) * (1 + double(random() % 100) / 2000);
@@ -214,10 +214,10 @@ TEST(Cell, AWayOfTwoModesDoesNotDropTheSteadyOne) {
   EXPECT_GE(right, 38);
 }
 
-// The machine changes its mode in the middle of the trial: what was timed before tells nothing of what comes after.
+// The machine changes its mode during the trial: times from before do not predict later ones.
 TEST(Cell, AChangeOfTheMachineDuringATrialDoesNotDecide) {
   for (int at = 5; at < 150; at += 5) {
-    Job job(ways(4));
+    Job job(choices(4));
     job.run(300, [&](const Choice& choice, int call) {
       return (choice.parameters.chunk_bytes == 4096 ? 100.0 : 102.0) * (call < at ? 1 : 0.6);
     });
@@ -229,7 +229,7 @@ TEST(Cell, LateRanksDoNotCount) {
   std::mt19937 random(1);
   std::vector<double> lateness(4);
   int of = -1;
-  Job job(ways(3), 4);
+  Job job(choices(3), 4);
   job.run(1000, times({100, 100, 90}), [&](int rank, int call) {
     if (call != of)
       for (double& each : lateness) each = double(random() % 100000);
@@ -240,11 +240,12 @@ TEST(Cell, LateRanksDoNotCount) {
   EXPECT_NEAR(job.cell().ways()[2].us, 90, 0.01);
 }
 
-// What a cell tries in vain costs less than it is told to, clocks and exchanges included; after the first hundred calls.
+// Unsuccessful trials of a cell cost less than the configured share, including clocks and exchanges, after the first
+// hundred calls.
 TEST(Cell, TrialsCostLittle) {
   for (const double us : {2.0, 50.0, 5000.0})
     for (const double exchange_us : {0.5, 26.0, -1.0}) {
-      Job job(ways(8), 2, {}, exchange_us);
+      Job job(choices(8), 2, {}, exchange_us);
       const std::vector<double> all{us, 1.1 * us, 1.4 * us, 1.2 * us, 2 * us, 3 * us, 1.02 * us, 10 * us};
       job.run(100, times(all));
       const int timed = job.timed(), exchanges = job.exchanges();
@@ -259,7 +260,7 @@ TEST(Cell, TrialsCostLittle) {
     }
 }
 
-TEST(Cell, TriesNeighboursOfTheWinner) {
+TEST(Cell, TimesNeighboursOfTheWinner) {
   const auto around = [](const Choice& winner) {
     const uint32_t chunk = winner.parameters.chunk_bytes;
     return std::vector<Choice>{flat(chunk / 2), flat(2 * chunk)};
@@ -272,17 +273,17 @@ TEST(Cell, TriesNeighboursOfTheWinner) {
   EXPECT_EQ(job.chunk(), 32768u);
 }
 
-TEST(Cell, OneForcedWayIsNeverTimed) {
-  Job job(ways(1));
+TEST(Cell, OneForcedCandidateIsNeverTimed) {
+  Job job(choices(1));
   job.run(10000, times({100}));
   EXPECT_EQ(job.timed(), 0);
   EXPECT_EQ(job.cell().now(), 0);
 }
 
-TEST(Cell, OneWatchedWayIsTimedNowAndThen) {
+TEST(Cell, OneWatchedCandidateIsTimedPeriodically) {
   Cell cell;
   while (cell.rests()) {}
-  cell.begin(ways(1), {}, {.watched = true});
+  cell.begin(choices(1), {}, {.watched = true});
   int timed = 0;
   for (int call = 0; call < 20000; call++) {
     if (cell.rests()) continue;
@@ -298,11 +299,11 @@ TEST(Cell, OneWatchedWayIsTimedNowAndThen) {
   EXPECT_LT(timed, 200);
 }
 
-TEST(Cell, LearnedEarlierBeginsAtOnce) {
+TEST(Cell, AStoredResultIsUsedAtOnce) {
   Cell cell;
   for (uint32_t i = 0; i < Cell::settling; i++) EXPECT_TRUE(cell.rests());
   EXPECT_FALSE(cell.rests());
-  cell.begin(ways(3), {}, {.first = 2, .learned = true});
+  cell.begin(choices(3), {}, {.first = 2, .learned = true});
   for (uint32_t i = 0; i < Cell::least_rest; i++) {
     EXPECT_TRUE(cell.rests());
     EXPECT_EQ(cell.now(), 2);
@@ -310,25 +311,25 @@ TEST(Cell, LearnedEarlierBeginsAtOnce) {
   EXPECT_FALSE(cell.rests());
 }
 
-// A request may end after its times were told.
+// A request may end after its times were reported.
 TEST(Cell, LateNotesAreIgnored) {
   Cell cell;
   while (cell.rests()) {}
-  cell.begin(ways(2), {});
+  cell.begin(choices(2), {});
   Cell::Turn timed;
   while (!cell.awaits_times()) timed = cell.turn(4096);
   const std::vector<Notes> none(2);
   cell.learn(none);
   cell.took(timed, 1, 2);
   EXPECT_EQ(cell.notes().begin_ns[size_t(timed.sample)], 0u);
-  EXPECT_EQ(cell.trials(), 0u);  // nothing is known: the trial starts over
+  EXPECT_EQ(cell.trials(), 0u);  // nothing is known: the trial starts again
 }
 
-// Of a busy machine most calls are not known.
+// On a busy machine most times are unknown.
 TEST(Cell, DisturbedCallsAreMadeUpFor) {
   Cell cell;
   while (cell.rests()) {}
-  cell.begin(ways(3), {});
+  cell.begin(choices(3), {});
   int call = 0;
   while (cell.trials() == 0 && call < 1000) {
     if (cell.awaits_times()) cell.learn(std::vector<Notes>{cell.notes()});
@@ -340,12 +341,12 @@ TEST(Cell, DisturbedCallsAreMadeUpFor) {
   EXPECT_LT(call, 200);
 }
 
-// Calls that the system has disturbed count only where there are no others.
+// Calls that the system has disturbed count only if there are no others.
 TEST(Cell, DisturbedCallsDoNotDecide) {
   for (const bool all : {false, true}) {
     Cell cell;
     while (cell.rests()) {}
-    cell.begin(ways(2), {});
+    cell.begin(choices(2), {});
     for (int call = 1; cell.trials() == 0; call++) {
       if (cell.awaits_times()) cell.learn(std::vector<Notes>{cell.notes()});
       if (cell.trials() > 0) break;
@@ -358,28 +359,28 @@ TEST(Cell, DisturbedCallsDoNotDecide) {
   }
 }
 
-// If none is known, nothing changes, and trials become rare.
-TEST(Cell, NothingIsLearnedOfNothing) {
+// If no time is known, nothing changes, and trials become rare.
+TEST(Cell, WithoutTimesNothingChanges) {
   Cell cell;
   int others = 0;
   for (int call = 0; call < 20000; call++) {
-    uint8_t way = cell.now();
+    uint8_t number = cell.now();
     if (!cell.rests()) {
       if (cell.awaits_times()) cell.learn(std::vector<Notes>(2));
-      if (!cell.has_begun()) cell.begin(ways(4), {});
-      way = cell.rests() ? cell.now() : cell.turn(4096).way;
+      if (!cell.has_begun()) cell.begin(choices(4), {});
+      number = cell.rests() ? cell.now() : cell.turn(4096).way;
     }
-    others += way != 0;
+    others += number != 0;
   }
   EXPECT_EQ(cell.now(), 0);
   EXPECT_LT(others, 400);
 }
 
 TEST(Cell, SizesOfAClassCountByByte) {
-  // Every second call has twice as many bytes, which takes twice as long: the ways are level nevertheless.
+  // Every second call has twice as many bytes, which takes twice as long: the candidates are equal nevertheless.
   Cell cell;
   while (cell.rests()) {}
-  cell.begin(ways(2), {});
+  cell.begin(choices(2), {});
   int call = 0;
   while (cell.trials() == 0) {
     if (cell.awaits_times()) {

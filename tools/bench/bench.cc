@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // collctl bench: times collectives of the C API between processes that it forks and pins.
 //
-// An iteration is what it is in bench/mpi: every rank rewrites its input, so that its lines are dirty in its own core; all
-// start at one instant; [the clock runs] the collective is called and whoever has a result reads one word of each of its
-// lines [the clock stops]; the result is compared with what it must be. The slowest rank's duration counts. Clock, start
-// and core distance come from bench/lockstep, shared with that benchmark.
+// An iteration is the same as in bench/mpi: every rank rewrites its input, so that the lines are dirty in its own
+// cache; all start at the same instant; [the clock starts] each rank calls the collective and, if it has a result,
+// reads one word of each of its lines [the clock stops]; the result is checked. The time of an iteration is that of the
+// slowest rank. Clock, start and core distance come from bench/lockstep, which bench/mpi uses, too.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -47,7 +47,7 @@ struct BenchOptions {
   bool json = false;
 };
 
-// One line of the result.
+// One row of the result.
 struct Cell {
   Collective collective = Collective::barrier;
   uint64_t bytes = 0;
@@ -56,14 +56,14 @@ struct Cell {
   double median_us = 0, p10_us = 0, p90_us = 0, min_us = 0, flag_ns_before = 0, flag_ns_after = 0;
 };
 
-// Where a result was measured, for those who compare it with another one's.
+// The machine of a result, so that it can be compared with results of other machines.
 ordered_json this_machine() {
   topo::Machine machine;
   if (!topo::load_native(machine).ok()) return {};
   return {{"processor", machine.processor}, {"topology", topo::describe(machine)}, {"cpus", machine.pus.size()}};
 }
 
-// What the ranks and collctl share. Rank 0 writes; cells before `finished` are complete.
+// Memory that the ranks share with collctl. Rank 0 writes it; cells before `finished` are complete.
 struct Shared {
   static constexpr size_t most_cells = plan::collectives * 64;
   std::atomic<uint32_t> finished{0};
@@ -116,7 +116,7 @@ class Rank {
 
  private:
   int fail(const std::string& text) {
-    shared_.problem.tell("rank " + std::to_string(rank_) + ": " + text);
+    shared_.problem.report("rank " + std::to_string(rank_) + ": " + text);
     return 1;
   }
 
@@ -157,7 +157,7 @@ class Rank {
     return true;
   }
 
-  // Operands of each element of this rank's result; 0: it has none.
+  // Number of operands of each element of the result; 0 if this rank has no result.
   int results(Collective collective) const {
     const bool root = rank_ == options_.root;
     switch (collective) {
@@ -186,12 +186,12 @@ class Rank {
     return pattern_.count_wrong(out, count, seed_, from_root ? options_.root : 0, results(task.collective), from);
   }
 
-  // A barrier has no result: see that nobody leaves before everybody has come.
+  // A barrier has no result: check that no rank leaves before all ranks have entered.
   bool check_barrier() {
-    for (int64_t turn = 1; turn <= 100; ++turn) {
-      lockstep_post(step_, turn);
+    for (int64_t round = 1; round <= 100; ++round) {
+      lockstep_post(step_, round);
       if (!call(Collective::barrier, nullptr, 0)) return false;
-      wrong_ += lockstep_least(step_) < turn;
+      wrong_ += lockstep_least(step_) < round;
       if (!call(Collective::barrier, nullptr, 0)) return false;
     }
     return true;
@@ -309,7 +309,7 @@ class Bench {
     Environment environment = environment_of(options_);
     if (!options_.trace.empty()) check_trace_file(options_.trace);
     Progress progress(tasks_.size());
-    lockstep_ns_per_tick();  // once, for all
+    lockstep_ns_per_tick();  // measures the clock once, before the fork
     std::string problem = run_ranks(
         options_.ranks, environment, 0,
         [&](int rank) { return Rank(options_, tasks_, *shared_, segment_memory_.data(), rank, spin_).run(); },
@@ -324,7 +324,7 @@ class Bench {
   }
 
  private:
-  // New lines of the table as they come, and the bar below.
+  // Prints new rows of the table as they arrive, and the progress bar below.
   void show(Progress& progress) {
     uint32_t finished = shared_->finished.load(std::memory_order_acquire);
     for (; shown_ < finished; ++shown_) {

@@ -10,9 +10,9 @@
 namespace coll::tools {
 namespace {
 
-// A whole number that stays exact however it is stored and summed: below 2^8 / 64 ranks for the 2-byte floats, whose
-// results have 8 bits (bfloat16); 1-byte integers wrap around alike everywhere.
-// Place, seed and rank are mixed, so that the result of another place, iteration or rank is no right result.
+// A whole number that is exact in every datatype and sum: sums stay below 2^8 with up to 64 ranks, as 2-byte floats
+// have 8 bits of precision (bfloat16); 1-byte integers wrap around equally on all ranks. Index, seed and rank are
+// mixed, so that a result of another index, iteration or rank is detected as wrong.
 uint32_t number(size_t j, uint32_t seed, int rank) {
   uint32_t h = uint32_t(j) * 0x9e3779b1u + seed * 0x85ebca6bu + uint32_t(rank) * 0xc2b2ae35u;
   h = (h ^ (h >> 15)) * 0x2c1b3c6du;
@@ -25,7 +25,7 @@ struct Pair {
   int index;
 };
 
-// The input of one rank, and how two inputs combine.
+// The input of one rank, and the combination of two inputs.
 template <class T>
 struct Element {
   static T make(uint32_t n, int) { return T(n); }
@@ -54,11 +54,11 @@ struct Element<Byte> {
   static bool same(Byte a, Byte b) { return a.bits == b.bits; }
 };
 
-// What a benchmark does between two calls must not take long: others take the cache meanwhile. So elements repeat, and
-// blocks of them are copied and compared whole. A prime period: what a chunk or slice in a wrong place holds is wrong.
+// Filling and checking must take little time, because other programs use the shared cache meanwhile: elements repeat,
+// and whole blocks are copied and compared. The period is prime, so that a chunk or slice in a wrong place is detected.
 constexpr size_t period = 509;
 
-// The first `count` elements from element `from` on, op over the inputs of ranks first .. first + ranks - 1.
+// Sets `count` elements, from element `from` on, to op over the inputs of ranks first .. first + ranks - 1.
 template <class T>
 void make_block(T* block, size_t count, uint32_t seed, int first, int ranks, size_t from) {
   for (size_t j = 0; j < count; ++j) {
@@ -86,12 +86,13 @@ int64_t count_wrong_as(const void* vector, size_t count, uint32_t seed, int firs
   for (size_t at = 0; at < count; at += period) {
     const size_t length = std::min(period, count - at);
     if (std::memcmp(result + at, expected, length * sizeof(T)) == 0) continue;
-    for (size_t j = 0; j < length; ++j) wrong += !Element<T>::same(result[at + j], expected[j]);  // padding may differ
+    // Padding may differ: compare elements.
+    for (size_t j = 0; j < length; ++j) wrong += !Element<T>::same(result[at + j], expected[j]);
   }
   return wrong;
 }
 
-// 2-byte floats: sums of small whole numbers, exact in both.
+// 2-byte floats: sums of small whole numbers, which are exact.
 template <class Half, Half (*from_float)(float)>
 struct HalfElement {
   static Half make(uint32_t n, int) { return from_float(float(n)); }
@@ -103,7 +104,7 @@ struct Element<mem::Float16> : HalfElement<mem::Float16, mem::to_float16> {};
 template <>
 struct Element<mem::BFloat16> : HalfElement<mem::BFloat16, mem::to_bfloat16> {};
 
-// Calls `visit` with a null pointer of the C++ type of a datatype.
+// Calls `visit` with a null pointer to the C++ type of a datatype.
 template <class Visit>
 int64_t with_type(coll_datatype type, Visit visit) {
   switch (type) {

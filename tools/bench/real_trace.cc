@@ -54,13 +54,14 @@ void join_traces(const std::string& file, int ranks, size_t bytes) {
                     "larger --sizes or name an --algorithm",
                     file));
   for (ordered_json& event : events)
-    if (event.contains("ts")) event["ts"] = std::round(1000 * (event["ts"].get<double>() - first)) / 1000;  // ns
+    // Rounded to nanoseconds.
+    if (event.contains("ts")) event["ts"] = std::round(1000 * (event["ts"].get<double>() - first)) / 1000;
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   const ordered_json about = {{"origin", "recorded"}, {"machine", host}, {"ranks", ranks}, {"bytes", bytes}};
   const ordered_json all = {{"displayTimeUnit", "ns"}, {"otherData", about}, {"traceEvents", events}};
   std::ofstream out(file, std::ios::trunc);
-  // The name of a host may be any bytes.
+  // The host name may contain any bytes: replace those that are not UTF-8.
   out << all.dump(1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
   out.close();
   if (!out) throw Failure(fmt::format("cannot write --trace {}; is the disk full?", file));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One timeline of what the ranks of a run have recorded (COLL_TRACE).
+// Joins the recorded steps of all ranks (COLL_TRACE) to one timeline.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,12 @@
 
 namespace coll::tools {
 
-// Before anything is run. Throws Failure when the file cannot be written, or is a device or a directory. Leaves it as it is.
+// Checks before the run that the file can be written. Throws Failure if not, or if it is not a regular file. Does not
+// change the file.
 void check_trace_file(const std::string& file);
 
-// Reads and removes FILE.0, FILE.1 ... and writes FILE, with times from the first event on, and the size of the recorded
-// call. Throws Failure.
+// Reads and removes FILE.0, FILE.1 ... and writes FILE, with times relative to the first event, and the size of the
+// recorded call. Throws Failure.
 void join_traces(const std::string& file, int ranks, size_t bytes);
 
 }  // namespace coll::tools

@@ -38,7 +38,7 @@ struct CalibrateOptions {
   bool quick = false, json = false, system = false;
 };
 
-// What a run has found out.
+// The results of one calibration.
 struct Calibration {
   Measured measured;
   Model model;
@@ -49,7 +49,7 @@ struct Calibration {
   bool had_table = false;
 };
 
-// Synthetic, as a table names its machine.
+// Returns the synthetic topology by which a table describes its machine.
 std::string topology_of(const topo::Machine& machine) {
   std::string text = fmt::format("package:{}", std::max(machine.packages, 1));
   int above = std::max(machine.packages, 1);
@@ -69,8 +69,8 @@ fs::path output_of(const CalibrateOptions& options, const model::Fingerprint& ru
   return fs::path(options.system ? directories.back() : directories.front()) / model::table_file_name(running);
 }
 
-// Whether the table could be written is found out before minutes are spent. The library's own directories are made; one
-// that was named is there, or misspelt.
+// Checks that a file can be written, before minutes are spent on measuring. Creates missing directories only for the
+// default path: a missing directory of a path that the user gave is probably misspelt.
 void check_writable(const fs::path& path, const char* option, bool make_directories) {
   std::error_code error;
   if (make_directories) fs::create_directories(path.parent_path(), error);
@@ -93,7 +93,7 @@ void write_file(const fs::path& path, const std::string& text) {
   if (!file) throw Failure(fmt::format("cannot write {}; is the disk full?", path.string()));
 }
 
-// Keeps the table that was there as FILE.old and notes what differs.
+// Keeps the previous table as FILE.old and notes what has changed.
 void write_output(Calibration& made) {
   model::Table before;
   made.had_table = fs::exists(made.output) && model::read_table(made.output.string(), before).ok();
@@ -109,7 +109,7 @@ void write_output(Calibration& made) {
 class Bar {
  public:
   Bar(double measuring_s, double choosing_s) : parts_{measuring_s, choosing_s}, progress_(1000) {}
-  // Of one of the two parts.
+  // `share` is the finished share of part 0 (measuring) or 1 (choosing).
   void show(int part, double share, const std::string& what) {
     const double done = (part == 0 ? 0 : parts_[0]) + share * parts_[part];
     progress_.show(uint64_t(1000 * done / (parts_[0] + parts_[1])), what);
@@ -132,7 +132,7 @@ Calibration calibrate(const CalibrateOptions& options) {
   if (!options.rules.empty()) check_writable(options.rules, "--emit-rows", false);
 
   MeasureTask task{.cpus = allowed_cpus(), .machine = machine, .quick = options.quick};
-  constexpr size_t most = 63;  // that start together
+  constexpr size_t most = 63;  // most processes of one run: lockstep has 64 ranks, one of which is at rest
   task.cpus.resize(std::min(task.cpus.size(), most));
   task.processes = int(task.cpus.size());
   ChooseTask choose{.cpus = task.cpus, .machine = machine, .seconds = options.quick ? 12.0 : 65.0};
@@ -211,12 +211,12 @@ void print(const Calibration& made) {
   fmt::print("The table was written to {}.\n", made.output.string());
 }
 
-ordered_json to_json(const Entrant& entrant) {
-  return {{"algorithm", text(entrant.choice)},
-          {"predicted_us", entrant.predicted_us},
-          {"measured_us", entrant.timing.good() ? ordered_json(entrant.timing.us) : ordered_json(nullptr)},
-          {"kept", entrant.timing.kept},
-          {"discarded", entrant.timing.switched + entrant.timing.stray}};
+ordered_json to_json(const Candidate& candidate) {
+  return {{"algorithm", text(candidate.choice)},
+          {"predicted_us", candidate.predicted_us},
+          {"measured_us", candidate.timing.good() ? ordered_json(candidate.timing.us) : ordered_json(nullptr)},
+          {"kept", candidate.timing.kept},
+          {"discarded", candidate.timing.switched + candidate.timing.stray}};
 }
 
 void print_json(const Calibration& made) {
@@ -242,12 +242,12 @@ void print_json(const Calibration& made) {
   }
   for (const Fitted& at : made.model.curves)
     curves.push_back({{"curve", at.curve}, {"x", at.x}, {"measured", at.measured}, {"fitted", at.fitted}});
-  for (const Contest& contest : made.decisions.contests) {
+  for (const Comparison& comparison : made.decisions.comparisons) {
     ordered_json candidates = ordered_json::array();
-    for (const Entrant& entrant : contest.entrants) candidates.push_back(to_json(entrant));
-    comparisons.push_back({{"collective", plan::name(contest.collective)},
-                           {"ranks", contest.ranks},
-                           {"bytes", contest.bytes},
+    for (const Candidate& candidate : comparison.candidates) candidates.push_back(to_json(candidate));
+    comparisons.push_back({{"collective", plan::name(comparison.collective)},
+                           {"ranks", comparison.ranks},
+                           {"bytes", comparison.bytes},
                            {"candidates", candidates}});
   }
   const ordered_json json = {{"table", made.output.string()},

@@ -14,7 +14,7 @@ Workplace::Workplace(int processes, size_t bytes)
       lines_(sizeof(Line) * flag_lines * size_t(processes + 1)),
       places_(sizeof(Place) * size_t(processes + 1)),
       key_(transport::own_token()) {
-  // As staging and coll_mem_alloc() ask for.
+  // Staging and coll_mem_alloc() request huge pages as well.
   madvise(shared_.data(), shared_.bytes(), MADV_HUGEPAGE);
 }
 
@@ -29,18 +29,18 @@ std::string Workplace::begin(int process) {
   return "";
 }
 
-Access* Workplace::access(CopyPath way, int process, std::string& problem) {
+Access* Workplace::access(CopyPath path, int process, std::string& problem) {
   for (Opened& opened : opened_)
-    if (opened.way == way && opened.process == process) return problem = opened.problem, opened.access.get();
-  Opened opened{way, process, nullptr, ""};
-  opened.access = make_access(way, place(process), opened.problem);
+    if (opened.path == path && opened.process == process) return problem = opened.problem, opened.access.get();
+  Opened opened{path, process, nullptr, ""};
+  opened.access = make_access(path, place(process), opened.problem);
   opened_.push_back(std::move(opened));
   problem = opened_.back().problem;
   return opened_.back().access.get();
 }
 
 void rewrite(char* memory, size_t bytes) {
-  // As floats they are neither tiny nor infinite nor no numbers, which would be slow to add.
+  // As floats, these bytes are neither subnormal nor infinite nor NaN: additions of those would be slow.
   static unsigned char value = 0;
   value = static_cast<unsigned char>(value % 32 + 1);
   std::memset(memory, value, bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory of the processes that calibrate times, and how each sees the others'.
+// The memory of the processes that calibration measures, and the ways to access that of another process.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,8 @@
 
 namespace coll::tools {
 
-// Made before the processes are forked; begin() is called in each. Everything named "own" is the calling process's.
+// Constructed before the processes are forked; each of them then calls begin(). "own" names memory of the calling
+// process.
 class Workplace {
  public:
   static constexpr int flag_lines = 64;
@@ -20,7 +21,8 @@ class Workplace {
     std::atomic<uint64_t> value;
   };
 
-  // `bytes` of private and as much of shared memory for each process; the last one, at rest, has less.
+  // Every process has `bytes` of private and as much of shared memory. One more process, at rest, has rest_bytes of
+  // each.
   Workplace(int processes, size_t bytes);
 
   std::string begin(int process);
@@ -36,11 +38,11 @@ class Workplace {
   // Flag lines that process `of` writes.
   Line* lines(int of) const { return reinterpret_cast<Line*>(lines_.data()) + size_t(of) * flag_lines; }
   const Place& place(int process) const { return reinterpret_cast<const Place*>(places_.data())[process]; }
-  // Opened when first asked for. Null and why.
-  Access* access(CopyPath way, int process, std::string& problem);
+  // Opens the access at the first call. Returns null and the reason in `problem` if that fails.
+  Access* access(CopyPath path, int process, std::string& problem);
   // The domain of kcoll that all processes join.
   const transport::Token& kcoll_domain() const { return key_; }
-  // Where a few lines stay in the first-level cache.
+  // A buffer of few_bytes, which stays in the L1 cache.
   char* few() { return few_; }
   static constexpr size_t few_bytes = 4096;
 
@@ -51,7 +53,7 @@ class Workplace {
   transport::Token key_;
   std::unique_ptr<Source> source_;
   struct Opened {
-    CopyPath way;
+    CopyPath path;
     int process;
     std::unique_ptr<Access> access;
     std::string problem;
@@ -60,9 +62,9 @@ class Workplace {
   alignas(64) char few_[few_bytes] = {};
 };
 
-// ---- what is timed of memory -------------------------------------------------------------------------------------
+// ---- memory that is measured --------------------------------------------------------------------------------------
 
-// Makes all lines the caller's own, changed.
+// Modifies every line, so that all of them are dirty in the caller's cache.
 void rewrite(char* memory, size_t bytes);
 
 }  // namespace coll::tools

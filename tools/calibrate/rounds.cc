@@ -25,10 +25,10 @@
 namespace coll::tools {
 namespace {
 
-// What the processes share. Process 0 writes what has no other writer named.
+// Memory that the processes share. Process 0 writes every field, except `failure`.
 struct Board {
   std::atomic<double> share;
-  std::atomic<uint32_t> stage, probe;  // that run
+  std::atomic<uint32_t> stage, probe;  // that are running
   FirstProblem failure;
 };
 
@@ -37,7 +37,7 @@ struct Outcome {
   bool switched = false;
 };
 
-// All that one run has, made before the processes are forked.
+// Everything that one run needs, created before the processes are forked.
 struct Run {
   const RoundsTask& task;
   Board* board = nullptr;
@@ -52,22 +52,23 @@ struct Run {
   }
 };
 
-// How long a process was ready to run while others ran, from the kernel's account; where it keeps none, whether it had to
-// leave its processor at all. To sleep until a peer is done is a call's own.
-class Waiting {
+// Detects that another process delayed this one: measures the time that the thread was runnable but did not run
+// (schedstat), or, on kernels without schedstat, counts involuntary context switches. Sleeping until a peer is done is
+// part of a call and does not count.
+class RunQueueDelay {
  public:
-  Waiting() : account_(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)), kept_(figure(0) > 0) {}
-  ~Waiting() {
+  RunQueueDelay() : account_(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)), kept_(figure(0) > 0) {}
+  ~RunQueueDelay() {
     if (account_ >= 0) close(account_);
   }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
+  RunQueueDelay(const RunQueueDelay&) = delete;
+  RunQueueDelay& operator=(const RunQueueDelay&) = delete;
 
   void begin() { begin_ns_ = waited_ns(), begin_switches_ = switches(); }
-  // Since begin(): more than a fiftieth of `took_us`.
+  // Returns whether the delay since begin() exceeds 2 % of `took_us`.
   bool disturbed(double took_us) const {
-    constexpr double bearable = 0.02;
-    return kept_ ? double(waited_ns() - begin_ns_) / 1000 > bearable * took_us : switches() != begin_switches_;
+    constexpr double most_share = 0.02;
+    return kept_ ? double(waited_ns() - begin_ns_) / 1000 > most_share * took_us : switches() != begin_switches_;
   }
 
  private:
@@ -76,7 +77,7 @@ class Waiting {
     getrusage(RUSAGE_THREAD, &usage);
     return usage.ru_nivcsw;
   }
-  // "running waiting slices", the first two in nanoseconds.
+  // The file holds "running waiting slices", the first two in nanoseconds.
   uint64_t figure(int number) const {
     char text[96] = {};
     if (account_ < 0 || pread(account_, text, sizeof text - 1, 0) <= 0) return 0;
@@ -103,9 +104,10 @@ class Process {
       return fail("cannot bind the process to its processor");
     if (task_.begin)
       if (std::string problem = task_.begin(self_); !problem.empty()) return fail(problem);
-    // All have begun before the first probe; whoever rests sleeps until all is over.
-    lockstep* everybody = lockstep_attach(run_.segment_of_all, self_, task_.processes + int(task_.with_one_at_rest), 0);
-    lockstep_start(everybody);
+    // All processes have begun before the first probe. The process at rest sleeps until the last one is done.
+    lockstep* all_processes =
+        lockstep_attach(run_.segment_of_all, self_, task_.processes + int(task_.with_one_at_rest), 0);
+    lockstep_start(all_processes);
     if (self_ < task_.processes) {
       step_ = lockstep_attach(run_.segment, self_, task_.processes, 1);
       begin_ = now();
@@ -113,14 +115,14 @@ class Process {
       for (stage_ = 0; stage_ < task_.stages.size(); ++stage_) run_stage(task_.stages[stage_]);
       lockstep_close(step_);
     }
-    lockstep_start(everybody);
-    lockstep_close(everybody);
+    lockstep_start(all_processes);
+    lockstep_close(all_processes);
     return 0;
   }
 
  private:
   int fail(const std::string& text) {
-    board_.failure.tell("process " + std::to_string(self_) + ": " + text);
+    board_.failure.report("process " + std::to_string(self_) + ": " + text);
     return 1;
   }
 
@@ -139,12 +141,12 @@ class Process {
   void rounds(const Stage& stage) {
     std::vector<size_t> order(stage.probes.size());
     std::iota(order.begin(), order.end(), size_t(0));
-    one_round(stage, -1, order, now());  // first use: pages, caches, clocks
+    one_round(stage, -1, order, now());  // warms up pages, caches and clocks
     const double begin = now();
     for (int round = 0; round < stage.most; ++round) {
       const bool enough = round >= stage.least && now() - begin > stage.seconds;
       if (lockstep_agree(step_, enough) != 0) break;
-      std::ranges::shuffle(order, random_);  // the same in all processes
+      std::ranges::shuffle(order, random_);  // has the same seed in all processes
       one_round(stage, round, order, begin);
       if (self_ == 0) run_.rounds[stage_] = round + 1;
     }
@@ -161,21 +163,21 @@ class Process {
     }
   }
 
-  // One sample. Whether a process cannot take it is read between the first two starts. No process writes it there, so all
-  // read the same, and leave the probe out of the same later rounds.
+  // Takes one sample. A process reads whether the probe is impossible between the first two starts. No process writes
+  // that flag there, so all of them read the same value and skip the probe in the same later rounds.
   Outcome sample(const Probe& probe, size_t index) {
     if (probe.prepare) note(index, probe.prepare(self_));
     lockstep_start(step_);
-    const bool possible = !found(index).told;
+    const bool possible = !found(index).reported;
     if (!possible) impossible_[index] = true;
-    waiting_.begin();
+    delay_.begin();
     lockstep_start(step_);
     Outcome outcome;
     if (possible && (!probe.acts || probe.acts(self_))) {
       const uint64_t begin = lockstep_ticks();
       const std::string problem = probe.timed(self_);
       outcome.ticks = lockstep_ticks() - begin;
-      outcome.switched = waiting_.disturbed(double(outcome.ticks) * lockstep_ns_per_tick() / 1000);
+      outcome.switched = delay_.disturbed(double(outcome.ticks) * lockstep_ns_per_tick() / 1000);
       note(index, problem);
     }
     lockstep_start(step_);
@@ -190,14 +192,14 @@ class Process {
 
   FirstProblem& found(size_t probe) const { return run_.found[stage_][probe]; }
   void note(size_t probe, const std::string& problem) {
-    if (!problem.empty()) found(probe).tell(problem);
+    if (!problem.empty()) found(probe).report(problem);
   }
 
   const Run& run_;
   const RoundsTask& task_;
   Board& board_;
   const int self_;
-  Waiting waiting_;
+  RunQueueDelay delay_;
   std::mt19937 random_;
   std::vector<bool> impossible_;  // [probes] of the stage
   lockstep* step_ = nullptr;
@@ -213,7 +215,7 @@ double quantile(const std::vector<double>& sorted, double share) {
 
 Timing timing_of(const Run& run, size_t stage, size_t probe) {
   const FirstProblem& found = run.found[stage][probe];
-  if (found.told) return {.problem = found.text};
+  if (found.reported) return {.problem = found.text};
   std::vector<Sample> samples;
   const double us_per_tick = lockstep_ns_per_tick() / 1000 / run.task.stages[stage].probes[probe].repeats;
   for (int round = 0; round < run.rounds[stage]; ++round) {
@@ -225,12 +227,12 @@ Timing timing_of(const Run& run, size_t stage, size_t probe) {
     }
     samples.push_back(sample);
   }
-  return judge_samples(samples);
+  return summarize_samples(samples);
 }
 
 }  // namespace
 
-Timing judge_samples(const std::vector<Sample>& samples) {
+Timing summarize_samples(const std::vector<Sample>& samples) {
   Timing timing;
   std::vector<double> us;
   for (const Sample& sample : samples)
@@ -241,7 +243,8 @@ Timing judge_samples(const std::vector<Sample>& samples) {
     return timing;
   }
   std::ranges::sort(us);
-  // A neighbour's work only ever adds, and may do so to most samples: what stands far above the lower ones is strayed.
+  // Other work on the machine only adds time, and may add it to most samples: discard all that exceed 1.5 times the
+  // 20th percentile.
   const double most = 1.5 * quantile(us, 0.2);
   while (us.back() > most) us.pop_back(), timing.stray++;
   timing.kept = uint32_t(us.size());
@@ -273,7 +276,7 @@ RoundsResult measure_rounds(const RoundsTask& task, const std::function<void(dou
     next_found += stage.probes.size();
     next_outcome += stage.probes.size() * size_t(stage.most) * size_t(task.processes);
   }
-  lockstep_ns_per_tick();  // once, for all
+  lockstep_ns_per_tick();  // measures the clock once, before the fork
 
   const std::string problem = run_ranks(
       task.processes + int(task.with_one_at_rest), {}, 0, [&](int self) { return Process(run, self).work(); },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Timing many things fairly: processes pinned to cores of their own time each of them once a round, so that whatever
-// drifts drifts under all alike; what a neighbour has disturbed is discarded and counted.
+// Fair timing of many things: processes that are pinned to cores of their own time each probe once per round, so that
+// slow changes of the machine affect all probes alike. Disturbed samples are discarded and counted.
 #pragma once
 
 #include <cstdint>
@@ -10,47 +10,47 @@
 
 namespace coll::tools {
 
-// One thing to time. Made before the processes are forked; its functions run in each of them.
+// One thing to time. It is constructed before the processes are forked, and its functions run in each of them.
 struct Probe {
-  std::string name;                                 // for people, while it runs
-  int repeats = 1;                                  // `timed` does it so often: results are of one
-  int rehearsals = 0;                               // done so often before each sample, prepared alike, not timed
-  std::function<bool(int process)> acts;            // which processes are timed; null: all. The others wait
-  std::function<std::string(int process)> prepare;  // of all, not timed; null: nothing. "" or what went wrong
-  std::function<std::string(int process)> timed;    // of those who act
+  std::string name;                                 // shown to the user while the probe runs
+  int repeats = 1;                                  // number of repetitions inside `timed`; times are per repetition
+  int rehearsals = 0;                               // number of untimed runs before each sample, each with `prepare`
+  std::function<bool(int process)> acts;            // whether the process is timed; null: all are; the others wait
+  std::function<std::string(int process)> prepare;  // runs in all processes, untimed; null: nothing; "" or an error
+  std::function<std::string(int process)> timed;    // runs in the processes that are timed
 };
 
-// What became of a probe.
+// The time of a probe.
 struct Timing {
-  std::string problem;             // "" unless it cannot be done here
-  double us = 0;                   // median of the samples kept; of each the slowest process counts
-  double low_us = 0, high_us = 0;  // their quartiles
+  std::string problem;             // "", or why the probe is impossible here
+  double us = 0;                   // median of the kept samples; a sample is the time of the slowest process
+  double low_us = 0, high_us = 0;  // quartiles of the kept samples
   uint32_t kept = 0, switched = 0,
-           stray = 0;  // discarded: another process took the processor; took far longer than the rest
+           stray = 0;  // discarded: another process ran on the core; outlier
   bool good() const { return problem.empty() && kept > 0; }
-  // Relative half width between the quartiles.
+  // Relative half width of the interquartile range.
   double spread() const { return us > 0 ? (high_us - low_us) / 2 / us : 0; }
 };
 
 // Probes that are timed in the same rounds.
 struct Stage {
-  std::string name;                               // for people
-  std::function<std::string(int process)> begin;  // in each process that is timed, before the first probe; "" or
-                                                  // what is wrong, and then the stage is left out
-  std::function<void(int process)> end;           // after the last one, if it began there
+  std::string name;                               // shown to the user
+  std::function<std::string(int process)> begin;  // in each timed process, before the first probe; returns
+                                                  // "", or an error, which skips the stage
+  std::function<void(int process)> end;           // runs after the last probe if `begin` succeeded
   std::vector<Probe> probes;
-  double seconds = 20;  // no round begins after so long, once there are `least`
+  double seconds = 20;  // no round begins later than this, after `least` rounds
   int least = 5, most = 60;
 };
 
 struct RoundsTask {
-  int processes = 1;                              // each pinned to the processor of its number
+  int processes = 1;                              // each is pinned to its processor of `cpus`
   std::vector<int> cpus;                          // [processes]
-  bool with_one_at_rest = false;                  // one process more, not pinned, sleeps: its number is `processes`
-  std::function<std::string(int process)> begin;  // in each process, once; "" or what is wrong, and then all fails
-  std::vector<Stage> stages;                      // one after the other
-  double most_seconds = 1e9;                      // stages that have not begun after so long are left out
-  uint32_t seed = 1;                              // of the order of the probes within a round
+  bool with_one_at_rest = false;                  // adds a process, number `processes`, that is not pinned and sleeps
+  std::function<std::string(int process)> begin;  // runs once in each process; "", or an error, which ends the run
+  std::vector<Stage> stages;                      // run in this order
+  double most_seconds = 1e9;                      // stages that would begin later than this are skipped
+  uint32_t seed = 1;                              // of the order of the probes in a round
 };
 
 struct StageResult {
@@ -63,15 +63,15 @@ struct RoundsResult {
   uint64_t samples = 0, discarded = 0;
 };
 
-// Samples of one probe: those that `switched` are discarded, then those that took half as long again as the
-// fastest fifth. Pure.
+// Summarises the samples of one probe. Discards `switched` samples, then those that exceed 1.5 times the 20th
+// percentile. Pure function.
 struct Sample {
   double us = 0;
   bool switched = false;
 };
-Timing judge_samples(const std::vector<Sample>& samples);
+Timing summarize_samples(const std::vector<Sample>& samples);
 
-// Forks the processes. Throws Failure. `show(share, what)` is called now and then with what is done, 0 to 1.
+// Forks the processes. Throws Failure. Calls `show(share, what)` periodically with the finished share, 0 to 1.
 RoundsResult measure_rounds(const RoundsTask& task, const std::function<void(double, const std::string&)>& show);
 
 }  // namespace coll::tools

@@ -14,7 +14,8 @@ namespace {
 
 using model::Chosen;
 
-// Partial results of 16-bit floats would be rounded, and those of other reductions are not.
+// Returns whether an algorithm of these rows stores partial results: it would round those of 16-bit floats, so that the
+// rows must not apply to them.
 bool rounds(std::span<const Chosen> rows) {
   return std::ranges::any_of(rows, [](const Chosen& row) {
     return row.algorithm != nullptr && row.algorithm->stores_partials && plan::is_reduction(row.collective);
@@ -32,7 +33,7 @@ std::string ranges_text(std::span<const Chosen> rows) {
   return text;
 }
 
-// Rows of one collective and number of ranks. The latency path comes first, if it has a row.
+// The rows of one collective and number of ranks. The row of the latency path, if any, comes first.
 std::string statements_text(std::span<const Chosen> rows, const std::string& evidence) {
   const Chosen& first = rows.front();
   const char* collective = plan::name(first.collective);
@@ -52,7 +53,8 @@ std::string statements_text(std::span<const Chosen> rows, const std::string& evi
 std::string rules_text(const model::Table& table) {
   const model::Fingerprint& of = table.fingerprint;
   const std::string evidence = fmt::format("{}, libcoll {}, {}", of.processor, coll_version(), table.date);
-  // In a virtual machine processors of several generations have one name.
+  // In a virtual machine, processors of several generations report the same name; the size of their L2 tells them
+  // apart.
   const std::string cache = of.l2_bytes == 0 ? "" : fmt::format(", l2={}", of.l2_bytes);
   std::string text = fmt::format(
       "# SPDX-License-"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rows of a table as a file of rules, which other machines with this processor can use.
+// Writes the rows of a table as a file of rules, for other machines with this processor.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace coll::tools {
 
-// As lib/tune/rules.h reads it. For the numbers of ranks that were measured; it chooses as the table does.
+// The text has the format of lib/tune/rules.h. Its rules make the same choices as the table, for the measured numbers
+// of ranks.
 std::string rules_text(const model::Table& table);
 
 }  // namespace coll::tools

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/calibrate/choose/contest.h"
+#include "tools/calibrate/choose/comparison.h"
 #include "tools/common/text.h"
 
 namespace coll::tools {
@@ -14,7 +14,7 @@ namespace {
 
 void add(std::vector<NamedValue>& values, const std::string& name, const std::string& unit,
          const model::ByDistance& by) {
-  // Of distances with the same number the farthest one stands for all.
+  // Of distances with equal values, the farthest one represents all.
   for (int d = 1; d < topo::distance_count; ++d) {
     const double value = by.at[size_t(d)];
     if (d + 1 < topo::distance_count && value == by.at[size_t(d + 1)]) continue;

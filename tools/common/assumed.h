@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Facts that a communicator measures or finds where it runs, given by the user instead: --assume.
+// Facts that a communicator measures or detects at run time, given by the user instead (--assume).
 #pragma once
 
 #include <optional>
@@ -10,7 +10,8 @@
 namespace coll::tools {
 
 struct Assumed {
-  // Time of CMA over that of staging, for a copy of 256 KiB. tune::no_copy: CMA does not work. Empty: as the table prices.
+  // Time of CMA over that of staging, for a copy of 256 KiB. tune::no_copy: CMA does not work. Empty: take the ratio
+  // from the table.
   std::optional<double> cma_times;
   bool huge_pages = false;        // long buffers are in huge pages
   bool shared_heap = false;       // COLL_HEAP=shared: buffers of tune::shared_heap_min_bytes or more can be mapped
@@ -18,10 +19,11 @@ struct Assumed {
   bool scheduler_groups = false;  // oversubscribed ranks are in different scheduler groups
 };
 
-// Adds --assume, as parse_assumed() reads it.
+// Adds --assume, whose text parse_assumed() parses.
 void add_assume_option(Command& sub, std::string& text);
 
-// "cma=1.5,huge-pages"; "" assumes nothing. Throws usage() if an item is unknown, or if two contradict each other.
+// Parses "cma=1.5,huge-pages"; "" assumes nothing. Throws usage() if an item is unknown or if two items contradict each
+// other.
 Assumed parse_assumed(const std::string& text);
 
 }  // namespace coll::tools

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options that several subcommands share: one call on one machine (explain, simulate), a machine, the placement of ranks.
+// Options that several subcommands share: one call on one machine (explain, simulate), a machine, the placement of
+// ranks.
 #pragma once
 
 #include <string>
@@ -17,20 +18,20 @@ struct CallOptions {
 
 // Returns the option of the collective, so that a subcommand can require it.
 Option* add_call_options(Command& sub, CallOptions& options);
-// --machine, as model_machine() reads it.
+// Adds --machine, whose value model_machine() reads.
 void add_machine_option(Command& sub, std::string& machine);
-// --map-by and --sensitivity, as lay_out() reads them.
+// Adds --map-by and --sensitivity, whose values lay_out() reads.
 void add_placement_options(Command& sub, std::string& map_by, std::string& sensitivity);
 
 struct Call {
   plan::Collective collective = plan::Collective::barrier;
-  size_t bytes = 0;  // of the vector, or of what one rank has for one other
+  size_t bytes = 0;  // of the vector, or of the block that one rank has for one other
   size_t element_bytes = 4;
 };
 
-// Throws usage() for words that are wrong.
+// Throws usage() if an argument is wrong.
 Call parse_call(const CallOptions& options);
-// Throws Failure for what cannot be read.
+// Throws Failure if the machine cannot be read.
 ModelMachine machine_of(const CallOptions& options);
 
 }  // namespace coll::tools

@@ -63,7 +63,7 @@ Layout lay_out(int ranks, const std::string& topology, const std::string& map_by
     throw usage("--map-by: " + status.text());
   topo::Sensitivity wanted = topo::Sensitivity::standard();
   if (topo::Status status = topo::Sensitivity::parse(sensitivity, wanted); !status.ok())
-    throw usage("--" + status.text());  // begins with "sensitivity: "
+    throw usage("--" + status.text());  // the text begins with "sensitivity: "
   if (topo::Status status = wanted.check(ranks); !status.ok()) throw usage("--" + status.text());
   if (topo::Status status = topo::load(topology, layout.machine); !status.ok())
     throw Failure("--topology: " + status.text());

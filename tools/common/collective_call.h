@@ -9,12 +9,12 @@
 
 namespace coll::tools {
 
-// Of the size of a call that the buffer holds: one, or one for each rank.
+// Number of blocks of the given size that the buffer holds: one, or one for each rank.
 inline size_t blocks(plan::Collective collective, plan::Buffer buffer, int ranks) {
   return plan::has_blocks(collective, buffer) ? size_t(ranks) : 1;
 }
 
-// A broadcast's buffer is `out`. `count` is of the vector, or of a piece.
+// The buffer of a broadcast is `out`. `count` is that of the vector, or of one block.
 struct CollectiveCall {
   plan::Collective collective = plan::Collective::barrier;
   const void* in = nullptr;

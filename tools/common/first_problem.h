@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What went wrong first, told by whichever of several processes noticed it; lies in memory that they share.
+// The first error that any of several processes reports, in memory that they share.
 #pragma once
 
 #include <atomic>
@@ -8,14 +8,14 @@
 
 namespace coll::tools {
 
-// Zeroed memory is one of which nothing was told. `text` has one writer, the process that told first; read it when all
-// have ended.
+// In zeroed memory, no error is reported. `text` has one writer, the process that reports first; read it after all
+// processes have ended.
 struct FirstProblem {
-  std::atomic<bool> told{false};
+  std::atomic<bool> reported{false};
   char text[512] = "";
 
-  void tell(const std::string& problem) {
-    if (!told.exchange(true)) std::snprintf(text, sizeof text, "%s", problem.c_str());
+  void report(const std::string& problem) {
+    if (!reported.exchange(true)) std::snprintf(text, sizeof text, "%s", problem.c_str());
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// JSON of files that a user names.
+// Reads JSON files that a user names.
 #pragma once
 
 #include <istream>
@@ -11,7 +11,7 @@
 
 namespace coll::tools {
 
-// Brackets in strings do not count. Of text that is no JSON any answer will do.
+// Brackets in strings do not count. The result is arbitrary if the text is not JSON.
 inline bool nests_deeper_than(int levels, std::string_view text) {
   int depth = 0;
   bool in_string = false;
@@ -25,8 +25,9 @@ inline bool nests_deeper_than(int levels, std::string_view text) {
   return false;
 }
 
-// Discarded when it is no JSON, or is nested deeper than any file of libcoll: copying and writing JSON takes stack for each
-// level. The library's callback could look at the level as well, but makes its parser quadratic in an array's length.
+// The result is discarded if the text is not JSON or is nested more deeply than any file of libcoll: copying and
+// writing JSON uses stack for each level. The parser's callback could check the depth, too, but makes parsing quadratic
+// in the length of an array.
 inline nlohmann::ordered_json parse_json(std::istream& from) {
   using nlohmann::ordered_json;
   const std::string text{std::istreambuf_iterator<char>(from), {}};

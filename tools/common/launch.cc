@@ -77,7 +77,7 @@ pid_t fork_rank() {
     throw Failure(fmt::format("cannot start a process: {}; raise ulimit -u or use fewer ranks", std::strerror(errno)));
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(128 + SIGKILL);  // it had ended before the request
+    if (getppid() != parent) _exit(128 + SIGKILL);  // the parent ended before prctl()
   }
   return child;
 }
@@ -94,7 +94,7 @@ int ending_status(int wait_status) {
 
 namespace {
 
-// The ranks' processes. Ends and reaps what is left, whichever way the scope is left.
+// The ranks' processes. The destructor kills and reaps those that have not ended.
 class Children {
  public:
   Children() = default;
@@ -111,10 +111,10 @@ class Children {
 
   void add(pid_t pid) {
     pids_.push_back(pid);
-    // Before Linux 5.3 -1, which poll() passes over: an end is then seen a look later.
+    // Before Linux 5.3 this is -1, which poll() ignores: an exit is then noticed at the next poll timeout.
     ends_.push_back({int(syscall(SYS_pidfd_open, pid, 0)), POLLIN, 0});
   }
-  // A rank that has ended, with its status as of waitpid(); -1 when none has.
+  // Returns a rank that has ended and its status as of waitpid(); -1 if none has ended.
   int ended(int* status) {
     for (size_t rank = 0; rank < pids_.size(); ++rank)
       if (pids_[rank] > 0 && waitpid(pids_[rank], status, WNOHANG) > 0) {
@@ -125,15 +125,15 @@ class Children {
       }
     return -1;
   }
-  // Until one ends or the time is over.
+  // Waits until a process ends or the time has elapsed.
   void await_end(int milliseconds) { poll(ends_.data(), nfds_t(ends_.size()), milliseconds); }
 
  private:
   std::vector<pid_t> pids_;   // 0: has ended
-  std::vector<pollfd> ends_;  // readable when it has
+  std::vector<pollfd> ends_;  // pidfds, readable once the process has ended
 };
 
-// Whoever looks after the ranks runs on somebody's core.
+// The polling interval is long, because the parent runs on a core of one of the ranks.
 constexpr int look_ms = 50;
 
 }  // namespace

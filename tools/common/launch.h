@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starting the ranks of a job on this node: the meeting that coll_comm_create_from_launcher() expects, and processes
-// that do not outlive collctl.
+// Starts the ranks of a job on this node: the meeting that coll_comm_create_from_launcher() expects, and processes that
+// end with collctl.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,7 @@
 
 namespace coll::tools {
 
-// Zeroed memory of a file without a name, which every process has that is started while it lives, also after exec. Throws
-// Failure.
+// Zeroed memory in a memfd that child processes inherit, also through exec(). Throws Failure.
 class InheritedMemory {
  public:
   InheritedMemory(const char* name, size_t bytes);
@@ -32,15 +31,15 @@ class InheritedMemory {
   void* data_ = nullptr;
 };
 
-// The memfd at which the ranks of one job meet. Inherited by every process that is started while it lives.
+// The memfd at which the ranks of one job meet. Processes that are started during its lifetime inherit it.
 class Meeting {
  public:
   explicit Meeting(int ranks);
 
   int ranks() const { return ranks_; }
-  // Sets COLL_LAUNCH of the calling process, a rank to be.
+  // Sets COLL_LAUNCH for the calling process, which becomes this rank.
   void become(int rank) const;
-  // The rank has ended and comes no more: ranks that wait for it, now or later, fail instead.
+  // Marks a rank as ended: ranks that wait for it in the meeting, now or later, fail.
   void abandon(int rank);
 
  private:
@@ -48,24 +47,24 @@ class Meeting {
   InheritedMemory memory_;
 };
 
-// The processor numbers that this process may use.
+// Returns the processors on which this process may run.
 std::vector<int> allowed_cpus();
-// Binds the calling process to one processor; false when the system refuses.
+// Binds the calling process to one processor. Returns false if the system refuses.
 bool pin_to(int cpu);
 
-// Forks. The child is killed when the calling thread's process ends, whatever ends it; it returns 0 here.
+// Forks, and returns 0 in the child. The kernel kills the child when the calling thread ends.
 pid_t fork_rank();
 
-// "exit status 3", "signal 11 (Segmentation fault)".
+// Returns "exit status 3" or "signal 11 (Segmentation fault)".
 std::string ending_text(int wait_status);
-// What a shell reports for it: the exit status, or 128 + the signal.
+// Returns the status that a shell reports: the exit status, or 128 + the signal.
 int ending_status(int wait_status);
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-// Runs `body` in `ranks` forked processes, each bound to a processor of its own when there are enough, with the
-// environment set before. The first one that ends with another status than 0 or takes too long ends the others.
-// "" or what went wrong.
+// Runs `body` in `ranks` forked processes with the given environment. Each is bound to a processor of its own if there
+// are enough. If one ends with a status other than 0, or the time limit expires, the others are killed. Calls
+// `meanwhile` periodically in the parent. Returns "" or an error.
 std::string run_ranks(int ranks, const Environment& environment, int seconds, const std::function<int(int rank)>& body,
                       const std::function<void()>& meanwhile = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading as whoever uses a result does, so that it counts where the data was left.
+// Reads data as the user of a result does, so that a timed call pays for the caches in which it left the result.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace coll::tools {
 
-// Has one word of each line in the caller's cache.
+// Reads one word of each cache line.
 inline void look_through(const char* memory, size_t bytes) {
   uint32_t sum = 0;
   for (size_t at = 0; at + sizeof sum <= bytes; at += 64) {

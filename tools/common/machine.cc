@@ -22,7 +22,7 @@ std::string described(const topo::Machine& machine) {
   return topo::describe(machine) + ", processor " + (processor.empty() ? "unknown" : processor);
 }
 
-// Ranks that access all memory in place have no use for kernel copies.
+// Ranks that access all memory in place do not use kernel-assisted copies.
 bool cma_works(const ModelMachine& machine) {
   if (machine.assumed.in_place) return false;
   if (machine.assumed.cma_times.has_value()) return *machine.assumed.cma_times < tune::no_copy;
@@ -41,8 +41,9 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
     apply_forced_profile(layout.machine);
     made.running = layout.machine.source == "native";
     const std::string which = made.running ? "this machine" : described(layout.machine);
-    const char* wish = config::value("COLL_TABLE");
-    model::Found found = model::find_table(wish == nullptr ? "" : wish, config::table_directories(), layout.machine);
+    const char* requested = config::value("COLL_TABLE");
+    model::Found found =
+        model::find_table(requested == nullptr ? "" : requested, config::table_directories(), layout.machine);
     if (found.found) {
       made.table = std::move(found.table);
       made.chosen_by = std::make_shared<const model::Table>(made.table);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A machine by its name or file, with ranks on it: what explain and simulate ask questions about.
+// A machine of the model, by name or file, with ranks placed on it; used by explain and simulate.
 #pragma once
 
 #include <memory>
@@ -14,37 +14,39 @@
 namespace coll::tools {
 
 struct ModelMachine {
-  model::Table table;  // what to price with
-  // The table of communicators there; null: the built-in rules alone.
+  model::Table table;  // for predictions
+  // The table from which communicators choose there; null: they use the built-in rules.
   std::shared_ptr<const model::Table> chosen_by;
   topo::Machine machine;
-  bool running = false;     // it is the one that this runs on
-  bool from_table = false;  // `machine` is a table's topology, without caches
+  bool running = false;     // it is the machine on which collctl runs
+  bool from_table = false;  // `machine` is the topology of a table, without caches
   Assumed assumed;
   topo::Hierarchy hierarchy;
-  // Where the table comes from, for people: "a built-in machine, not this one", "built-in defaults ...".
+  // Text for people about the origin of the table: "a built-in machine, not this one", "built-in defaults ...".
   std::string origin;
 };
 
-// `name`: a built-in machine, a file, or "" for the one that `topology` names as COLL_TOPOLOGY does, with the table that its
-// communicators find. Throws Failure for what cannot be read and usage for wrong words.
+// `name`: a built-in machine or a file; "": the machine that `topology` describes (as COLL_TOPOLOGY does), with the
+// table that communicators find for it. Throws Failure if something cannot be read, usage() if an argument is wrong.
 ModelMachine model_machine(const std::string& name, int ranks, const std::string& map_by,
                            const std::string& sensitivity, const std::string& topology = "native");
 
-// The machine as communicators see it: with the processor that COLL_CPU names.
+// Replaces the processor by the one that COLL_CPU names, as communicators do.
 void apply_forced_profile(topo::Machine& machine);
 
-// What follows from the machine and its ranks alone, without a table: caches, sharing of cores, and for the `running` machine
-// what its system and its processor do. Nothing about kernel copies.
+// Returns the part of the situation that follows from the machine and its ranks, without a table: caches,
+// oversubscription, and, for the `running` machine, facts about its system and processor. Kernel-assisted copies are
+// not set.
 tune::Situation layout_situation(const topo::Machine& machine, const topo::Hierarchy& hierarchy, bool running,
                                  plan::Collective collective, size_t bytes, size_t element_bytes);
 
-// What a communicator of processes asks there, as the machine and what is assumed tell. Whether kernel copies are possible,
-// and the rule: as assumed, else as its own trial of a copy of 256 KiB would find by the table.
+// Returns the situation that a communicator of processes would be in on this machine. Whether kernel-assisted copies
+// are possible, and how fast they are, follows from `assumed`, else from the table, which replaces the measurement of a
+// copy of 256 KiB at creation.
 tune::Situation situation_on(const ModelMachine& machine, plan::Collective collective, size_t bytes,
                              size_t element_bytes);
 
-// "arm-n1, broadwell, ..."
+// Returns "arm-n1, broadwell, ...".
 std::string known_machines();
 
 }  // namespace coll::tools

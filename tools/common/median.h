@@ -6,7 +6,7 @@
 
 namespace coll::tools {
 
-// Of an even number the greater of the two in the middle; 0 of none.
+// Returns the median: the upper one of the two middle values for an even number of values, 0 for none.
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + ptrdiff_t(values.size() / 2);

@@ -5,7 +5,7 @@
 
 namespace coll::tools {
 
-// Seconds of a clock that only goes forward. Thread safe.
+// Returns seconds of the monotonic clock. Thread safe.
 inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

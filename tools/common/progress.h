@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A bar on stderr while long work lasts; nothing at all where stderr is no terminal.
+// A progress bar on stderr; it prints nothing if stderr is not a terminal.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class Progress {
 
   // Draws at most ten times a second.
   void show(uint64_t done, const std::string& what);
-  // Takes the bar away, before something else is written.
+  // Removes the bar, so that something else can be printed.
   void clear();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that a process shares with those that it forks.
+// Memory that a process shares with its forked children.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace coll::tools {
 
-// Zeroed, page-aligned; costs memory where it is touched. Throws Failure. Given back when the scope is left.
+// The memory is zeroed, page-aligned, committed on first touch, and unmapped by the destructor. Throws Failure.
 class SharedMemory {
  public:
-  // `none` is the failure's text.
+  // `none`: text of the failure.
   explicit SharedMemory(size_t bytes, const char* none =
                                           "cannot allocate shared memory for the processes; use fewer ranks or free "
                                           "memory")

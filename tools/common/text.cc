@@ -16,7 +16,7 @@
 namespace coll::tools {
 namespace {
 
-// Characters that take a column: continuation bytes of UTF-8 do not.
+// Number of columns: continuation bytes of UTF-8 take none.
 size_t columns(const std::string& text) {
   return size_t(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
@@ -31,7 +31,7 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   }
 }
 
-// Three digits.
+// Formats with three significant digits.
 std::string digits(double value) { return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0); }
 
 }  // namespace

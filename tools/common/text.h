@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How collctl reads numbers and writes for people.
+// Parses collctl's numbers, and formats text for people.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace coll::tools {
 
-// ---- reading; all throw Failure with status usage -------------------------------------------------------------
+// ---- parsing; all functions throw usage() --------------------------------------------------------------------
 
 // "64", "16K", "4M", "1G": powers of 1024.
 size_t parse_bytes(std::string_view text, const std::string& option);
@@ -21,26 +21,26 @@ std::vector<int> parse_numbers(std::string_view text, const std::string& option,
 // A datatype's number by its name ("float", "int32", "bf16").
 uint32_t parse_type(const std::string& name);
 
-// ---- writing --------------------------------------------------------------------------------------------------
+// ---- formatting -----------------------------------------------------------------------------------------------
 
-// "0 B", "1 KiB", "1.5 MiB": exact where it is whole, else three digits.
+// "0 B", "1 KiB", "1.5 MiB": exact if it is a whole number of units, else three digits.
 std::string bytes_text(uint64_t bytes);
 // "12.3 ns", "4.56 us", "1.23 ms".
 std::string us_text(double us);
 // 1234567 -> "1,234,567"
 std::string count_text(uint64_t number);
 
-// Columns of the terminal that stdout is, between 60 and 120; 100 where it is none.
+// Width of the terminal on stdout, limited to 60 to 120; 100 if stdout is not a terminal.
 int text_width();
-// Breaks at spaces; every line but the first begins with `indent` spaces.
+// Breaks the text at spaces. Every line but the first begins with `indent` spaces.
 std::string wrapped(const std::string& text, int indent, int width = text_width());
 
 class Table {
  public:
-  // One word per column: '<' is aligned left, '>' right. "<" alone for the first and ">" for the others is usual.
+  // One character per column: '<' aligns left, '>' right.
   explicit Table(std::string alignment) : alignment_(std::move(alignment)) {}
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  // Two spaces between columns, `indent` before the first; no trailing blanks.
+  // Two spaces between columns, `indent` spaces before the first one; no trailing spaces.
   std::string text(int indent = 0) const;
 
  private:

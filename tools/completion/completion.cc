@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl completion: writes the completion script of a shell. Each script first finds the subcommand that the words so
-// far name, then offers its subcommands and options; behind an option with a value, and for other words, file names.
+// collctl completion: writes the completion script of a shell. Each script finds the subcommand that the words so far
+// name, then offers its subcommands and options. After an option with a value, and for other words, it offers file
+// names.
 #include "tools/completion/completion.h"
 
 #include <cstdio>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr const char* origin = "# Made by `collctl completion`; do not edit.\n";
 
-// Between single quotes of any of these shells. Each description is one line.
+// Quotes a text with single quotes, for all of these shells. Line breaks become spaces.
 std::string quoted(const std::string& text, const char* quote_in_quotes) {
   std::string out = "'";
   for (const char c : text)
@@ -23,7 +24,7 @@ std::string quoted(const std::string& text, const char* quote_in_quotes) {
   return out + "'";
 }
 
-// The last word of a path, and the path before it.
+// Splits a path into its last word and the path before it.
 std::pair<std::string, std::string> split_path(const std::string& path) {
   const size_t space = path.rfind(' ');
   return space == std::string::npos
@@ -31,7 +32,7 @@ std::pair<std::string, std::string> split_path(const std::string& path) {
              : std::pair<std::string, std::string>{path.substr(0, space), path.substr(space + 1)};
 }
 
-// Lines of a `case` over "PATH WORD" that advance the path, for shells with the syntax of sh.
+// Returns the cases of "PATH WORD" that extend the path, in the syntax of sh.
 std::string advancing_cases(const std::vector<CommandSummary>& commands) {
   std::string text;
   for (const CommandSummary& command : commands)
@@ -79,7 +80,7 @@ std::string bash_completion(const std::vector<CommandSummary>& commands) {
 }
 
 std::string zsh_completion(const std::vector<CommandSummary>& commands) {
-  // _describe reads "word:description", with a colon of the word escaped; no word here has one.
+  // _describe reads "word:description" and would need a colon in a word escaped; no word has one.
   const auto list = [](const std::vector<CommandSummary::Word>& words) {
     std::string text;
     for (const auto& word : words)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Completion scripts: what a shell offers behind `collctl`, from the summary of its command line.
+// Completion scripts of `collctl` for shells, generated from the summary of its command line.
 #pragma once
 
 #include <string>

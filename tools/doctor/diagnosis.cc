@@ -14,12 +14,12 @@ namespace {
 
 using transport::KcollStatus;
 
-// Below, eagerly registered buffers of a few MiB a rank do not fit.
+// A lower limit has no room for eagerly registered buffers of a few MiB per rank.
 constexpr uint64_t enough_memlock = uint64_t(64) << 20;
-// What containers give by default, and MPI libraries run out of.
+// The default of containers, which MPI libraries exceed.
 constexpr uint64_t little_shm = uint64_t(64) << 20;
 
-// A command for the administrator.
+// Returns the command in the form in which an administrator runs it.
 std::string by_root(const Facts& facts, const std::string& command) {
   return facts.root ? command : fmt::format("sudo sh -c '{}'", command);
 }
@@ -36,7 +36,7 @@ Finding kcoll(const Facts& facts) {
                            ? "; this is a container: run the command on its host, then pass /dev/kcoll to the container"
                            : "";
       finding.fix = by_root(facts, facts.module_installed ? "modprobe kcoll"
-                                                          // In libcoll's source tree, which holds dkms.conf.
+                                                          // Run it in libcoll's source tree, which contains dkms.conf.
                                                           : "dkms add . && dkms install kcoll/" COLL_VERSION_STRING
                                                             " && modprobe kcoll");
       if (!facts.module_installed) finding.found += "; to install it, run in the source tree of libcoll:";
@@ -72,7 +72,7 @@ Finding memlock(const Facts& facts) {
       by_root(facts, fmt::format("echo \"{} - memlock unlimited\" > /etc/security/limits.d/kcoll.conf", facts.user))};
 }
 
-// Whether a filter, not the permission to trace, refuses kernel copies.
+// Returns whether a seccomp filter, not a missing permission to trace, refuses kernel-assisted copies.
 bool filtered(const Facts& facts) {
   return facts.seccomp_filter && (facts.cma_self_error == EPERM || facts.cma_self_error == ENOSYS);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the facts mean for libcoll, and the commands that fix what is wrong.
+// Derives from the facts what they mean for libcoll, and the command that fixes each fault.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 namespace coll::tools {
 
 struct Finding {
-  // fine: nothing to do. slower: works without, but not as fast as it could. broken: libcoll cannot work.
+  // fine: nothing to do. slower: libcoll works, but slower than it could. broken: libcoll cannot work.
   enum State { fine, slower, broken };
-  std::string check;  // "kcoll", "cma" ...; in the order of diagnose()
+  std::string check;  // name, such as "kcoll" or "cma"
   State state;
-  std::string found;  // what is there, and what it means
-  std::string fix;    // shell command; "" when there is nothing to do
+  std::string found;  // the state, and what it means
+  std::string fix;    // shell command; "": there is nothing to do
 };
 
 const char* name(Finding::State state);

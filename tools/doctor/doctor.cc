@@ -23,7 +23,7 @@ struct DoctorOptions {
   bool json = false;
 };
 
-// Makes what was asked for mandatory.
+// Makes the required checks mandatory: their findings become `broken` instead of `slower`.
 void require(const std::vector<std::string>& checks, std::vector<Finding>& findings) {
   for (const std::string& check : checks) {
     auto found = std::ranges::find(findings, check, &Finding::check);
@@ -50,7 +50,7 @@ void print(const std::vector<Finding>& findings, bool ok) {
   constexpr int indent = 28;
   for (const Finding& finding : findings) {
     fmt::print("{:<8}{:<20}{}\n", name(finding.state), finding.check, wrapped(finding.found, indent));
-    // Unbroken, to be copied.
+    // The command stays on one line, so that it can be copied.
     if (!finding.fix.empty()) fmt::print("{:{}}{}\n", "", indent, finding.fix);
   }
   const auto slower = std::ranges::count(findings, Finding::slower, &Finding::state);
@@ -64,7 +64,7 @@ int doctor_command(const DoctorOptions& options) {
   std::vector<Finding> findings = diagnose(facts);
   require(options.required, findings);
   const bool ok = std::ranges::count(findings, Finding::broken, &Finding::state) == 0;
-  // Of ranks that meet, which are on one node, one says what all find.
+  // Ranks that meet are on one node and find the same: only rank 0 prints.
   if (ok && facts.rank != 0 && !facts.several_nodes) return exit_fine;
   if (options.json) print_json(findings, ok);
   else print(findings, ok);

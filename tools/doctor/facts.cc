@@ -40,13 +40,13 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// "always [madvise] never" -> "madvise"
+// Returns the word in brackets: "always [madvise] never" -> "madvise".
 std::string chosen_word(const std::string& line) {
   const size_t begin = line.find('['), end = line.find(']');
   return begin == std::string::npos || end == std::string::npos ? "" : line.substr(begin + 1, end - begin - 1);
 }
 
-// Whether a module of that name lies among those of the kernel, in whatever compression.
+// Returns whether the modules of a kernel release include one of that name, compressed or not.
 bool has_module(const std::string& release, const std::string& name) {
   std::error_code ignored;
   namespace fs = std::filesystem;
@@ -70,7 +70,7 @@ std::string user_name() {
   return entry != nullptr ? entry->pw_name : std::to_string(geteuid());
 }
 
-// One process copies from another that is not its child, as ranks do. The errno, EIO for wrong bytes.
+// Lets one process copy from another that is not its child, as ranks do. Returns 0 or the errno; EIO for wrong bytes.
 int try_kernel_copy_from_sibling() {
   int channel[2];
   if (pipe(channel) != 0) return errno;
@@ -94,7 +94,7 @@ int try_kernel_copy_from_sibling() {
     }
     int status = 0;
     waitpid(reader, &status, 0);
-    // A filter may also kill who asks.
+    // A seccomp filter may also kill the reader.
     error = WIFEXITED(status) ? WEXITSTATUS(status) : EPERM;
   }
   kill(owner, SIGKILL);
@@ -113,7 +113,7 @@ std::string try_memfd() {
   if (ftruncate(descriptor, off_t(bytes)) != 0) problem = std::string("ftruncate: ") + std::strerror(errno);
   else memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (problem.empty() && memory == MAP_FAILED) problem = std::string("mmap: ") + std::strerror(errno);
-  // By the call that reports a shortage instead of raising a signal.
+  // posix_fallocate() reports a shortage of memory; touching the memory would raise SIGBUS.
   if (problem.empty())
     if (const int error = posix_fallocate(descriptor, 0, off_t(bytes)); error != 0) problem = std::strerror(error);
   if (memory != MAP_FAILED) munmap(memory, bytes);
@@ -128,13 +128,13 @@ bool seccomp_filter() {
   return false;
 }
 
-// The kernel gives its first namespaces fixed numbers (include/linux/proc_ns.h).
+// The initial namespaces of the kernel have fixed inode numbers (include/linux/proc_ns.h).
 bool differs(const char* path, ino_t first) {
   struct stat space {};
   return stat(path, &space) == 0 && space.st_ino != first;
 }
 
-// Meets the other ranks as a program would, but does not wait for them as long.
+// Creates a communicator with the other ranks, as a program would, but with a shorter timeout.
 void try_meeting(Facts& facts) {
   const launch::Launcher* launcher = nullptr;
   const launch::JobRank place = launch::find(&launcher);
@@ -199,8 +199,9 @@ Facts gather_facts(int ranks) {
   topo::Machine machine;
   if (topo::load_native(machine).ok()) {
     facts.table = model::builtin_table(model::fingerprint_of(machine)).name;
-    const char* wish = config::value("COLL_TABLE");
-    const model::Found found = model::find_table(wish == nullptr ? "" : wish, config::table_directories(), machine);
+    const char* requested = config::value("COLL_TABLE");
+    const model::Found found =
+        model::find_table(requested == nullptr ? "" : requested, config::table_directories(), machine);
     if (found.found) facts.measured = found.path;
     facts.table_remark = found.remark;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl export: the chosen thresholds in the files of other libraries, so that who does not run this one gains too.
+// collctl export: writes the selected algorithms in the formats of other libraries, for programs that do not use
+// libcoll.
 #include "tools/export/export.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ Thresholds thresholds_of(const ModelMachine& machine, tune::Selector& selector, 
   Thresholds made{collective, ranks};
   const size_t shown = selector.latency_path_bytes(situation_on(machine, collective, 0, element));
   const size_t latency = shown / plan::pieces_shown(collective, ranks);
-  // Where classes end: powers of two, the latency path, and the rows of a table.
+  // Size classes end at powers of two, at the limit of the latency path, and at the rows of a table.
   std::vector<size_t> ends = {latency};
   for (size_t bytes = least; bytes <= most; bytes *= 2) ends.push_back(bytes);
   if (machine.chosen_by != nullptr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What communicators here would choose, as thresholds that other libraries read. One file per format: export_NAME.cc.
+// The selections of communicators as thresholds for other libraries. One file per format: NAME.cc.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 namespace coll::tools {
 
 struct Threshold {
-  size_t up_to_bytes = SIZE_MAX;  // of the vector, or of a piece; the last one has no end
-  tune::Choice choice;            // algorithm null: the hand-written paths for short payloads
+  size_t up_to_bytes = SIZE_MAX;  // of the vector, or of one block; the last class has no end
+  tune::Choice choice;            // algorithm null: the hand-written latency path
 };
 
-// One collective of so many ranks: ascending, never empty.
+// The size classes of one collective and number of ranks, ascending, never empty.
 struct Thresholds {
   plan::Collective collective = plan::Collective::barrier;
   int ranks = 2;
   std::vector<Threshold> classes;
 };
 
-// Neighbouring classes that `name` calls the same are one; "" keeps nothing of a class.
+// Merges neighbouring classes for which `name` returns the same value.
 template <class Name>
 auto merged(const Thresholds& of, Name name) {
   using Value = decltype(name(of.classes.front()));
@@ -34,21 +34,22 @@ auto merged(const Thresholds& of, Name name) {
   return out;
 }
 
-// Bytes of all pieces together where there are pieces, which is what others count; SIZE_MAX stays.
+// Returns the bytes of all blocks together, which other libraries use as the size of collectives with blocks. SIZE_MAX
+// stays SIZE_MAX.
 size_t total_bytes(const Thresholds& of, size_t bytes);
 
-// A file for coll_tuned_dynamic_rules_filename of Open MPI 4.1 and 5.
+// Returns a file for coll_tuned_dynamic_rules_filename of Open MPI 4.1 and 5.
 std::string to_openmpi(const std::vector<Thresholds>& all, const std::string& origin);
 
-// A file for MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE of MPICH 4.0: `base`, the selection that the MPICH library brings, with these
-// thresholds in front. Throws Failure when base is not such a selection.
+// Returns a file for MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE of MPICH 4.0: these thresholds, followed by `base`, the
+// selection built into the MPICH library. Throws Failure if `base` is not such a selection.
 std::string to_mpich(const std::vector<Thresholds>& all, const std::string& base);
-// That selection, out of a libmpich.so. Throws Failure.
+// Reads that selection from a libmpich.so. Throws Failure.
 std::string mpich_selection(const std::string& library);
-// Where Debian and others keep it; "" when it is nowhere.
+// Returns the installed library; "" if it is in none of the usual directories.
 std::string mpich_library();
 
-// The value of UCC_TL_UCP_TUNE.
+// Returns the value of UCC_TL_UCP_TUNE.
 std::string to_ucc(const std::vector<Thresholds>& all);
 
 }  // namespace coll::tools

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPICH's selection is a tree of conditions, tried in order, with an algorithm at each leaf. A file replaces all of it, so
-// this takes the one that the library itself brings (a text in its read-only data) and puts what was chosen here in front: under
-// "collective=X", "comm_type=intra" a branch for each number of ranks. What is not decided here stays MPICH's.
+// MPICH's selection is a tree of conditions, tried in order, with an algorithm at each leaf. A file replaces the whole
+// tree, so this code starts from the tree that the library contains (a text in its read-only data) and inserts a branch
+// for each number of ranks before the others, under "collective=X", "comm_type=intra". All other branches stay MPICH's.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -20,14 +20,14 @@ namespace {
 using nlohmann::ordered_json;
 using plan::Collective;
 
-// Condition on the size that MPICH knows for the collective, and the two families that it has.
-struct Theirs {
+// The condition that MPICH has for the size of the collective, and its two families of algorithms.
+struct MpichNames {
   const char* name;
-  const char* size;          // avg_msg_size: of the vector, or of a piece; total_msg_size: of all pieces together
-  const char* small_family;  // takes anything
+  const char* size;          // avg_msg_size: of the vector, or of one block; total_msg_size: of all blocks together
+  const char* small_family;  // has no restrictions
   const char* large_family;
 };
-const std::map<Collective, Theirs> theirs = {
+const std::map<Collective, MpichNames> mpich_names = {
     {Collective::bcast, {"bcast", "avg_msg_size", "Bcast_intra_binomial", "Bcast_intra_scatter_ring_allgather"}},
     {Collective::reduce, {"reduce", "avg_msg_size", "Reduce_intra_binomial", "Reduce_intra_reduce_scatter_gather"}},
     {Collective::allreduce,
@@ -39,7 +39,8 @@ const std::map<Collective, Theirs> theirs = {
       "Reduce_scatter_block_intra_pairwise"}},
 };
 
-// Whether ours is of the large family: moves every byte about as often as it must, in more steps.
+// Returns whether the selected algorithm belongs to the large family, which moves close to the minimum of bytes in more
+// steps.
 bool is_large(Collective collective, const tune::Choice& choice) {
   if (choice.algorithm == nullptr) return false;
   const std::string_view ours = choice.algorithm->name;
@@ -56,8 +57,8 @@ bool is_large(Collective collective, const tune::Choice& choice) {
 
 ordered_json leaf(const std::string& algorithm) { return {{"algorithm=MPIR_" + algorithm, ordered_json::object()}}; }
 
-// The large reductions cut the vector into as many parts as there are ranks, and know MPI's own operations alone.
-ordered_json leaf(Collective collective, const Theirs& there, bool large) {
+// The large reductions split the vector into one part per rank, and support predefined operations only.
+ordered_json leaf(Collective collective, const MpichNames& there, bool large) {
   const ordered_json small = leaf(there.small_family);
   if (!large) return small;
   if (collective != Collective::reduce && collective != Collective::allreduce) return leaf(there.large_family);
@@ -66,7 +67,7 @@ ordered_json leaf(Collective collective, const Theirs& there, bool large) {
 }
 
 ordered_json sizes_of(const Thresholds& of) {
-  const Theirs& there = theirs.at(of.collective);
+  const MpichNames& there = mpich_names.at(of.collective);
   const bool total = there.size == std::string_view("total_msg_size");
   ordered_json sizes = ordered_json::object();
   for (const auto& [up_to, large] :
@@ -79,7 +80,7 @@ ordered_json sizes_of(const Thresholds& of) {
   return sizes;
 }
 
-// In front of what MPICH decides for other numbers of ranks; conditions that must come first stay so.
+// Inserts the branches before MPICH's own for other numbers of ranks. Conditions that must come first stay first.
 ordered_json in_front(const std::vector<const Thresholds*>& of, const ordered_json& rest) {
   static constexpr const char* first_conditions[] = {"is_sendbuf_inplace=no", "is_commutative=yes"};
   for (const char* condition : first_conditions)
@@ -91,7 +92,7 @@ ordered_json in_front(const std::vector<const Thresholds*>& of, const ordered_js
   ordered_json out = ordered_json::object();
   int ranks = 0;
   for (const Thresholds* one : of) {
-    // A communicator has the rules of the next larger number of ranks.
+    // A communicator uses the branch of the next larger number of ranks.
     out[fmt::format("comm_size<={}", one->ranks)] = sizes_of(*one);
     ranks = std::max(ranks, one->ranks);
   }
@@ -114,9 +115,9 @@ std::string to_mpich(const std::vector<Thresholds>& all, const std::string& base
   ordered_json selection = ordered_json::parse(base, nullptr, false);
   std::map<Collective, std::vector<const Thresholds*>> by_collective;
   for (const Thresholds& one : all)
-    if (theirs.contains(one.collective)) by_collective[one.collective].push_back(&one);
+    if (mpich_names.contains(one.collective)) by_collective[one.collective].push_back(&one);
   for (const auto& [collective, of] : by_collective) {
-    const std::string key = std::string("collective=") + theirs.at(collective).name;
+    const std::string key = std::string("collective=") + mpich_names.at(collective).name;
     if (!selection.is_object() || !selection.contains(key) || !selection[key].contains("comm_type=intra"))
       throw Failure(
           fmt::format("the selection of this MPICH has no {} for intracommunicators; name the libmpich.so of MPICH "
@@ -134,7 +135,7 @@ std::string mpich_selection(const std::string& library) {
   all << file.rdbuf();
   if (!file) throw Failure("cannot read " + library + "; name the libmpich.so of MPICH 4.0 with --mpich FILE");
   const std::string text = std::move(all).str();
-  // Two such texts are there: one chooses compositions for several nodes, the other algorithms.
+  // The library contains two such texts: one selects compositions for several nodes, the other one algorithms.
   const std::string begin = "{\"collective=";
   for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
     const std::string one = text.substr(at, text.find('\0', at) - at);

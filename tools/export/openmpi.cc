@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rules of Open MPI's tuned component: for each collective the numbers of ranks from which on rules hold, for each of these the
-// sizes from which on an algorithm is taken, with its fan-out and its segment. Algorithms are those of 4.1, as
-// ompi_info --param coll tuned -l 9 numbers them; ours are mapped to what does the same by messages.
+// Rules of Open MPI's tuned component: for each collective, the numbers of ranks from which rules apply; for each of
+// these, the sizes from which an algorithm is used, with fan-out and segment size. Algorithms have the numbers of Open
+// MPI 4.1 (ompi_info --param coll tuned -l 9). Each algorithm of libcoll is mapped to the one that does the same with
+// messages.
 #include <algorithm>
 #include <map>
 #include <span>
@@ -16,17 +17,17 @@ namespace {
 
 using plan::Collective;
 
-// What ours is there. Reductions that reorder operands are never chosen, so they are not here.
+// The counterpart of an algorithm. libcoll never selects reductions that reorder operands, so the table has none.
 struct Same {
   Collective collective;
   std::string_view ours;
   int number;
   std::string_view name;
-  bool segments = false;  // cuts what it moves into segments of our chunk
-  int fan_out = 0;        // 0: its own
+  bool segments = false;  // moves data in segments of our chunk size
+  int fan_out = 0;        // 0: the default
 };
 
-// "latency" is the hand-written path; "*" every other algorithm of the collective.
+// "latency" is the hand-written latency path, "*" every other algorithm of the collective.
 constexpr Same same[] = {
     {Collective::barrier, "flat", 1, "linear"},
     {Collective::barrier, "hierarchical", 6, "tree"},
@@ -50,7 +51,7 @@ constexpr Same same[] = {
     {Collective::reduce_scatter, "latency", 2, "recursive_halving"},
     {Collective::reduce_scatter, "*", 3, "ring"},
     {Collective::allgather, "recursive_doubling", 3, "recursive_doubling"},
-    // Newer than 4.1, it takes the fan-out as its radix, and never ends if that is 0.
+    // Versions after 4.1 use the fan-out as the radix, and loop without end if it is 0.
     {Collective::allgather, "latency", 2, "bruck", false, 2},
     {Collective::allgather, "bruck", 2, "bruck", false, 2},
     {Collective::allgather, "grouped", 2, "bruck", false, 2},
@@ -79,7 +80,7 @@ const Same& same_as(Collective collective, const tune::Choice& choice) {
       same, [&](const Same& s) { return s.collective == collective && (s.ours == ours || s.ours == "*"); });
 }
 
-// Theirs by number: of a reduce-scatter they have two, with counts and with blocks.
+// Open MPI's numbers of a collective: reduce-scatter has two, with counts and with blocks.
 std::vector<int> numbers_of(Collective collective) {
   switch (collective) {
     case Collective::allgather: return {0};
@@ -97,7 +98,7 @@ std::vector<int> numbers_of(Collective collective) {
   return {};
 }
 
-// reduce_scatter_block has other numbers, and no ring: the butterfly moves as few bytes.
+// reduce_scatter_block has other numbers and no ring: the butterfly moves the same number of bytes.
 constexpr int with_blocks = 13;
 int block_number(int number) { return number == 2 ? 3 : 4; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scores of UCC's transport over UCX: collective:sizes:memory:[ranks]:score:@algorithm, joined by '#'. A size is that of the
-// vector, or of all pieces together. What UCC has one algorithm for is left out.
+// Scores of UCC's UCX transport: collective:sizes:memory:[ranks]:score:@algorithm, joined by '#'. Sizes are those of
+// the vector, or of all blocks together. Collectives for which UCC has only one algorithm are omitted.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ struct UccName {
   std::string_view ours, theirs;
 };
 
-// "latency" is the hand-written path; "*" every other algorithm of the collective.
+// "latency" is the hand-written latency path, "*" every other algorithm of the collective.
 constexpr UccName ucc_names[] = {
     {Collective::bcast, "scatter_allgather", "sag_knomial"},
     {Collective::bcast, "scatter_allgather_ring", "sag_knomial"},
@@ -49,7 +49,7 @@ std::string_view ucc_name(Collective collective, const tune::Choice& choice) {
 std::string to_ucc(const std::vector<Thresholds>& all) {
   std::string text;
   for (const Thresholds& one : all) {
-    // These rules hold up to the next number of ranks.
+    // The rules apply up to the next larger number of ranks.
     int next = 0;
     for (const Thresholds& other : all)
       if (other.collective == one.collective && other.ranks > one.ranks && (next == 0 || other.ranks < next))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl info: the machine as libcoll sees it, and which transports work here, each tried by two real ranks; or the
-// variables that libcoll reads, and where each is set.
+// collctl info: prints the machine as libcoll sees it, and which transports work here, each tried by two real ranks; or
+// the variables that libcoll reads, and where each is set.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -52,11 +52,11 @@ struct Outcome {
   std::string description, problem;
 };
 
-// The report of the ranks of a trial, in memory that they share with collctl.
+// The result of a trial, in memory that its ranks share with collctl.
 struct Trial {
   double bcast_us = 0;
   char description[512] = "";
-  std::atomic<bool> failed{false};  // the first rank that fails writes:
+  std::atomic<bool> failed{false};  // the first rank that fails sets it and writes:
   char problem[512] = "";
 };
 
@@ -64,7 +64,7 @@ double now_us() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// A broadcast and a sum whose results are checked; the status of the rank's process.
+// Runs a broadcast and a sum and checks their results. Returns the exit status of the rank.
 int try_collectives(int rank, bool mapped, Trial& trial) {
   const auto fail = [&](const std::string& text) {
     if (!trial.failed.exchange(true)) snprintf(trial.problem, sizeof trial.problem, "%s", text.c_str());
@@ -113,7 +113,7 @@ Outcome try_transport(const std::string& transport, int ranks) {
   return outcome;
 }
 
-// ---- facts of the system ----------------------------------------------------------------------------------------
+// ---- facts about the system ------------------------------------------------------------------------------------
 
 std::string first_line(const std::string& path) {
   std::ifstream file(path);
@@ -122,7 +122,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// "always [madvise] never" -> "madvise"
+// Returns the word in brackets: "always [madvise] never" -> "madvise".
 std::string chosen_word(const std::string& line) {
   size_t begin = line.find('['), end = line.find(']');
   return begin == std::string::npos || end == std::string::npos ? "" : line.substr(begin + 1, end - begin - 1);
@@ -174,17 +174,18 @@ ordered_json environment_json() {
   return set;
 }
 
-// The table that communicators find here; path null: none.
+// The table that communicators find here; a null path: there is none.
 ordered_json table_json(const topo::Machine& machine) {
-  const char* wish = config::value("COLL_TABLE");
-  const model::Found found = model::find_table(wish == nullptr ? "" : wish, config::table_directories(), machine);
+  const char* requested = config::value("COLL_TABLE");
+  const model::Found found =
+      model::find_table(requested == nullptr ? "" : requested, config::table_directories(), machine);
   return {{"path", found.found ? ordered_json(found.path) : ordered_json(nullptr)},
           {"date", found.table.date},
           {"choices", found.table.choices.size()},
           {"remark", found.remark}};
 }
 
-// All variables: the table of lib/config, and each one's value here with the place that sets it.
+// All variables of lib/config, each with its value here and the place that sets it.
 ordered_json variables_json() {
   ordered_json out = ordered_json::array();
   for (const config::Variable& variable : config::variables()) {
@@ -205,7 +206,7 @@ ordered_json variables_json() {
   return out;
 }
 
-// Those of configuration files that the environment does not set.
+// Variables that a configuration file sets and the environment does not.
 ordered_json configuration_json() {
   ordered_json set = ordered_json::object();
   for (const ordered_json& variable : variables_json())
@@ -257,7 +258,7 @@ ordered_json gather(const InfoOptions& options) {
   return out;
 }
 
-// ---- for people -----------------------------------------------------------------------------------------------
+// ---- text output ----------------------------------------------------------------------------------------------
 
 void line(const std::string& label, const std::string& text) { fmt::print("{:<13}{}\n", label, wrapped(text, 13)); }
 
@@ -287,7 +288,7 @@ void print_machine(const ordered_json& info) {
                                  machine["processing_units"].get<size_t>()));
 }
 
-// What kcoll and CMA depend on.
+// Permissions that kcoll and CMA depend on.
 void print_permissions(const ordered_json& system) {
   std::string scope = system["ptrace_scope"].is_null()
                           ? "no limit on ptrace"

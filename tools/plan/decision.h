@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a communicator decides about one call on a machine of the model.
+// The decision of a communicator about one call, on a machine of the model.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@ namespace coll::tools {
 
 struct Decision {
   tune::Situation situation;
-  tune::Selection selected;  // its kernel_copies are also set if the transport leaves nothing else
+  tune::Selection selected;  // kernel_copies is also set if the transport allows nothing else
   bool latency = false;      // the latency path serves blocking calls, with the same result
 };
 
-// `selector` is of the machine. `irregular`: a v-variant, whose blocks differ in size; `bytes` is then 0.
+// `selector` belongs to the machine. `irregular`: a v-variant, whose blocks differ in size; `bytes` is then 0.
 Decision decide(const ModelMachine& machine, tune::Selector& selector, plan::Collective collective, size_t bytes,
                 size_t element_bytes, bool irregular = false);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl explain: the algorithm of one call, why it is selected, and the predicted time of every other.
+// collctl explain: prints the algorithm of one call, why it is selected, and the predicted time of every other one.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -38,10 +38,10 @@ struct Explained {
   ModelMachine machine;
   tune::Selection selected;            // by a communicator
   bool latency = false;                // as in Decision
-  std::vector<model::Priced> choices;  // that one first, then by price
+  std::vector<model::Priced> choices;  // the selected one first, then by predicted time
 };
 
-// The selected algorithm comes first, priced with the parameters that it runs with.
+// Moves the selected algorithm to the front, with the predicted time of the parameters that it runs with.
 void put_first(const Explained& answer, std::vector<model::Priced>& choices) {
   const tune::Choice& selected = answer.selected.choice;
   const auto at =
@@ -111,7 +111,7 @@ ordered_json to_json(const Explained& answer) {
           {"choices", choices}};
 }
 
-// "fused:chunk=65536,depth=2 with kernel-assisted copies".
+// Returns "fused:chunk=65536,depth=2 with kernel-assisted copies".
 std::string selected_text(const Explained& answer) {
   return tune::text(answer.selected.choice) +
          (answer.latency ? ", replaced by the latency path: hand-written code for short messages" : "");
@@ -129,7 +129,7 @@ std::string parameters_text(const model::Priced& priced) {
   return text;
 }
 
-// The largest term, in words.
+// Returns a text for the largest term.
 std::string why(const model::Terms& terms) {
   const std::pair<double, const char*> parts[] = {{terms.startup_us, "the startup of copies"},
                                                   {terms.transfer_us, "the transfer of bytes"},

@@ -17,12 +17,13 @@ using nlohmann::ordered_json;
 constexpr size_t kib = 1024, mib = 1024 * kib;
 constexpr size_t sizes[] = {8, 64, kib, 4 * kib, 16 * kib, 64 * kib, 256 * kib, mib, 8 * mib, 64 * mib};
 
-// Of blocks whose sizes differ: coll_gatherv() and the like, and coll_reduce_scatter().
+// Returns whether the collective has a variant with blocks of different sizes: coll_gatherv(), coll_reduce_scatter()
+// ...
 bool has_variant(plan::Collective collective) {
   return plan::has_blocks(collective, plan::Buffer::send) || plan::has_blocks(collective, plan::Buffer::recv);
 }
 
-// How the plan's copies access the memory of peers, as COLL_TRANSPORT and the other subcommands name it.
+// Returns how the plan's copies access the memory of peers, as COLL_TRANSPORT names it.
 const char* copies_of(const AllExplained& all, const Decision& decision) {
   if (decision.selected.choice.kernel_copies) return "cma";
   return decision.situation.mapped || all.machine.assumed.in_place ? "mapped" : "shm";
@@ -50,7 +51,7 @@ std::string size_of(const Decision& decision) {
   return decision.situation.irregular ? "varies" : bytes_text(decision.situation.bytes);
 }
 
-// What holds for every call of the situation. Caches are the same in all questions; a large one is mapped if any is.
+// The facts that hold for every call: all situations have the same ranks, caches and transports.
 const tune::Situation& any_situation(const AllExplained& all) { return all.decisions.front().situation; }
 
 std::string ranks_text(const AllExplained& all) {
@@ -118,7 +119,7 @@ AllExplained explain_all(ModelMachine machine, const std::string& type) {
 
 std::string to_text(const AllExplained& all) {
   std::string text;
-  // Columns of fixed width, so that one choice that changes changes one line.
+  // Columns have a fixed width, so that a changed choice changes one line only.
   constexpr int label = 11, columns = 100;
   for (const auto& [name, value] : {std::pair("machine", all.machine.origin),
                                     {"ranks", ranks_text(all)},

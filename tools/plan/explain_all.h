@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl explain --all: every decision in one situation, one line each, in an order and a format that suit diff(1).
+// collctl explain --all: prints every decision in one situation, one per line, in a fixed order and format, for
+// diff(1).
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace coll::tools {
 
-// A situation: who runs where. All decisions follow from it.
+// All decisions for one machine, placement of ranks and datatype.
 struct AllExplained {
   ModelMachine machine;
   std::string type;

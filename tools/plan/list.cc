@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl list: the algorithms, where they come from, and what they read.
+// collctl list: prints the algorithms, the papers that they come from, and the parameters that they read.
 #include <cstdio>
 #include <memory>
 
@@ -33,7 +33,7 @@ ordered_json to_json(const algo::Algorithm& algorithm) {
   return out;
 }
 
-// What follows the summary: "YHCCL 5.1; reads chunk, depth; operands: balanced; up to 256 KiB".
+// Returns the text after the summary: "YHCCL 5.1; reads chunk, depth; operands: balanced; up to 256 KiB".
 std::string details(const algo::Algorithm& algorithm) {
   std::vector<std::string> parts;
   if (auto names = tools::parameters_of(algorithm); !names.empty())

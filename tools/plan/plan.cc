@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl plan: what one collective does on a machine, real or described: messages, bytes, steps, pictures.
+// collctl plan: prints messages, bytes and steps of one collective on a machine, real or described, and draws its plan.
 #include <bit>
 #include <cstdio>
 #include <fstream>
@@ -33,15 +33,15 @@ struct PlanOptions {
   bool in_place = false, text = false, json = false;
 };
 
-// A plan with the situation that it answers.
+// A plan with the call and the machine that it is for.
 struct Answer {
   Layout layout;
   plan::Plan plan;
-  size_t count = 0, element_bytes = 1;  // elements of the vector; of a reduce-scatter, all of it, else of every piece
-  std::vector<size_t> pieces;           // of a reduce-scatter that does not divide evenly
+  size_t count = 0, element_bytes = 1;  // elements of the vector (reduce-scatter: of all blocks), or of one block
+  std::vector<size_t> pieces;           // elements of each block of a reduce-scatter with unequal blocks
   plan::AccessMode access = plan::AccessMode::direct;
   plan::Counts counts;
-  std::string chosen_by;  // the rule; "": the user
+  std::string chosen_by;  // the rule that selected the algorithm; "": the user did
   size_t bytes() const { return count * element_bytes; }
   plan::Shape shape() const {
     const bool scattered = plan.collective == plan::Collective::reduce_scatter;
@@ -49,7 +49,7 @@ struct Answer {
   }
 };
 
-// Transports by the names of the other subcommands; "copy" is the name in plans.
+// Names of transports as in the other subcommands; plans call CMA "copy".
 const char* transport_name(plan::AccessMode access) {
   return access == plan::AccessMode::remote ? "cma" : plan::name(access);
 }
@@ -96,7 +96,7 @@ tune::Choice choice_of(const PlanOptions& options, plan::Collective collective, 
   tune::Situation situation = layout_situation(machine, answer.layout.hierarchy, machine.source == "native", collective,
                                                answer.bytes(), answer.element_bytes);
   if (collective == plan::Collective::reduce_scatter) {
-    // Communicators ask by the block of one rank.
+    // Communicators select by the size of one block.
     situation.irregular = answer.count % size_t(options.ranks) != 0;
     situation.bytes = situation.irregular ? 0 : answer.bytes() / size_t(options.ranks);
   }
@@ -151,7 +151,7 @@ size_t steps_in(const plan::Plan& plan) {
   return steps;
 }
 
-// Messages by the three classes of the texts (XHC Table II).
+// Messages in the three classes of the XHC paper (Table II).
 struct Crossings {
   plan::Messages inter_socket, inter_numa, intra_numa;
 };
@@ -205,7 +205,7 @@ ordered_json to_json(const PlanOptions& options, const Answer& answer) {
           {"synchronizing", answer.plan.synchronizing}};
 }
 
-// "4.00 MiB, 4.00 vectors".
+// Returns "4.00 MiB, 4.00 vectors".
 std::string volume(uint64_t bytes, size_t vector_bytes) {
   return bytes_text(bytes) +
          (vector_bytes == 0 ? "" : fmt::format(" = {:.4g} vectors", double(bytes) / double(vector_bytes)));

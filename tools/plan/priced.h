@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What explain and report print of a priced algorithm.
+// Texts of a predicted algorithm, for explain and report.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,10 +8,10 @@
 
 namespace coll::tools {
 
-// As COLL_TRANSPORT and the other subcommands name it.
+// Returns the name that COLL_TRANSPORT has for the transport.
 const char* transport_of(const model::Priced& priced);
 
-// The parameters that the algorithm reads: {"k": 8, "chunk": 65536}.
+// Returns the parameters that the algorithm reads: {"k": 8, "chunk": 65536}.
 nlohmann::ordered_json knobs_of(const model::Priced& priced);
 
 }  // namespace coll::tools

@@ -25,7 +25,7 @@ bool has_array(const ordered_json& json, const char* key) { return json.contains
 
 std::string file_name(const std::string& file) { return std::filesystem::path(file).filename().string(); }
 
-// The machine of a record, of `collctl bench` or of `make bench`, as far as the file says it; else null.
+// Returns the machine of a result of `collctl bench` or `make bench`, as far as the file names it; else null.
 ordered_json measured_on(const ordered_json& json) {
   static const ordered_json nothing = ordered_json::object();
   const auto inside = [](const ordered_json& of, const char* key) -> const ordered_json& {
@@ -40,7 +40,7 @@ ordered_json measured_on(const ordered_json& json) {
           {"cpus", whole(value_of(found, "cpus"))}};
 }
 
-// Of sorted values, between neighbours where the share falls between them.
+// Interpolates between the two values on both sides of the quantile. `sorted` is ascending.
 double quantile(const std::vector<double>& sorted, double share) {
   const double at = share * double(sorted.size() - 1);
   const size_t below = size_t(at);
@@ -48,7 +48,8 @@ double quantile(const std::vector<double>& sorted, double share) {
   return sorted[below] + (at - double(below)) * (sorted[above] - sorted[below]);
 }
 
-// The cores were then as far apart as usual; drop_moved() of bench/driver does the same.
+// Returns whether the flag latency was within 20 % of the usual one, so that the cores were as far apart as usual.
+// drop_moved() of bench/driver does the same.
 bool at_usual_distance(const ordered_json& row, double usual_ns) {
   constexpr double same = 0.2;
   for (const char* key : {"flag_ns_before", "flag_ns_after"})
@@ -57,8 +58,8 @@ bool at_usual_distance(const ordered_json& row, double usual_ns) {
   return true;
 }
 
-// --json of `make bench` and its drivers: samples of several contestants, a launch each. Bounds are hand-written code. Of a contestant's variants the one with the lowest
-// median counts.
+// Reads --json of `make bench` and its drivers: several launches of each contestant. Bounds are hand-written code. Of a
+// contestant's variants, the one with the lowest median is used.
 ordered_json compared(const ordered_json& json, const std::string& file) {
   using Cell = std::tuple<std::string, uint64_t, std::string>;
   std::map<Cell, std::map<int, std::vector<double>>> samples;
@@ -77,9 +78,9 @@ ordered_json compared(const ordered_json& json, const std::string& file) {
         .push_back(value_of(row, "median_us"));
   }
   ordered_json points = ordered_json::array(), contestants = ordered_json::array();
-  for (auto& [cell, ways] : samples) {
+  for (auto& [cell, variants] : samples) {
     const std::vector<double>* best = nullptr;
-    for (auto& [way, values] : ways) {
+    for (auto& [variant, values] : variants) {
       std::ranges::sort(values);
       if (best == nullptr || quantile(values, 0.5) < quantile(*best, 0.5)) best = &values;
     }
@@ -110,7 +111,7 @@ ordered_json compared(const ordered_json& json, const std::string& file) {
           {"points", points}};
 }
 
-// `collctl bench --json`: libcoll alone.
+// Reads `collctl bench --json`, which has libcoll alone.
 ordered_json alone(const ordered_json& json, const std::string& file) {
   const std::string algorithm = word_of(json, "algorithm");
   const std::string name = "coll " + algorithm;
@@ -134,7 +135,7 @@ ordered_json alone(const ordered_json& json, const std::string& file) {
           {"points", points}};
 }
 
-// A record of docs/measurements, as it is.
+// Copies a record of docs/measurements without changes.
 ordered_json recorded(const ordered_json& json, const std::string& file) {
   ordered_json out = {
       {"kind", "record"}, {"file", file_name(file)}, {"title", word_of(json, "label")}, {"machine", measured_on(json)}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Section 2: what libcoll selects, what that costs by the model, and what the alternatives would cost.
+// Section 2: the selections of libcoll, their predicted times, and those of the alternatives.
 #include <algorithm>
 
 #include "coll/coll.h"
@@ -17,12 +17,12 @@ namespace {
 constexpr size_t smallest = 8, largest = size_t(64) << 20;
 constexpr size_t most_others = 5;
 
-// startup, transfer, lock, flags
+// Returns startup, transfer, lock and flags.
 ordered_json terms_of(const model::Terms& terms) {
   return {rounded(terms.startup_us), rounded(terms.transfer_us), rounded(terms.lock_us), rounded(terms.flags_us)};
 }
 
-// Why an alternative was not selected although the model's price for it is lower; "" if it is not lower.
+// Returns why an alternative was not selected although its predicted time is lower; "" if it is not lower.
 std::string why_not(const model::Priced& priced, const ordered_json& selected, const Decision& decision) {
   const tune::Situation& situation = decision.situation;
   const algo::Algorithm* algorithm = model::registered(*priced.row);
@@ -59,7 +59,7 @@ ordered_json other_of(const model::Priced& priced, const std::string& why) {
 
 }  // namespace
 
-// The selected algorithm with the parameters that it runs with.
+// Returns the predicted time of the selected algorithm with the parameters that it runs with.
 ordered_json price_of(const ModelMachine& on, const Decision& decision) {
   const tune::Choice& choice = decision.selected.choice;
   if (choice.algorithm == nullptr) return nullptr;
@@ -123,7 +123,7 @@ ordered_json choice_section(const ModelMachine& on, const std::string& type) {
       for (size_t bytes = smallest; bytes <= largest; bytes *= 2)
         if (bytes >= element_bytes) add(collective, bytes / element_bytes * element_bytes);
   }
-  // The facts that hold for all calls have their words there.
+  // explain_all() already words the facts that hold for all calls.
   const ordered_json all = ordered_json::parse(to_json_text(explain_all(on, type)));
   ordered_json situation = ordered_json::object();
   for (const auto& [key, value] : all.items())

@@ -10,10 +10,10 @@
 namespace coll::tools::report {
 namespace {
 
-// Times of files are rounded to nanoseconds.
+// Files round times to nanoseconds.
 constexpr double same_us = 0.0015;
 
-// Steps by their ends.
+// Steps, sorted by their ends.
 class Steps {
  public:
   void add(const Slice& step) { steps_.push_back(&step); }
@@ -21,13 +21,13 @@ class Steps {
     std::ranges::stable_sort(steps_, {}, &Slice::end_us);
     left_ = steps_.size();
   }
-  // The last one that ended by `us`.
+  // Returns the last step that ended by `us`.
   const Slice* before(double us) const {
     const auto end = steps_.begin() + std::ptrdiff_t(left_);
     const auto after = std::ranges::upper_bound(steps_.begin(), end, us + same_us, {}, &Slice::end_us);
     return after == steps_.begin() ? nullptr : *std::prev(after);
   }
-  // It and later ones are no longer found: steps that take no time are passed once.
+  // Removes the step and all later ones: so that a step of zero duration is visited only once.
   void pass(const Slice& step) {
     while (left_ > 0 && steps_[left_ - 1]->end_us() >= step.end_us())
       if (steps_[--left_] == &step) break;
@@ -38,10 +38,10 @@ class Steps {
   size_t left_ = 0;
 };
 
-class Walk {
+class PathFinder {
  public:
-  explicit Walk(const Trace& trace) {
-    // A rank is one processor: its lanes take turns.
+  explicit PathFinder(const Trace& trace) {
+    // A rank is one processor, so its lanes run alternately.
     std::map<std::string, Steps*> busy;
     for (const auto& [row, name] : trace.rows) {
       Steps*& of = busy[rank_of(name)];
@@ -66,10 +66,10 @@ class Walk {
   struct Row {
     Steps steps;
     Steps* busy = nullptr;
-    std::multimap<double, End> posts;  // by the end of the wait
+    std::multimap<double, End> posts;  // key: the end of the wait
   };
 
-  // Of several that waits met at the same time, the latest.
+  // Returns the post that ended the wait; if several waits of the row ended at that time, the latest post.
   std::optional<End> post_of(const Slice& wait) const {
     const auto& posts = rows_.at(wait.row).posts;
     std::optional<End> found;
@@ -78,7 +78,8 @@ class Walk {
       if (!found || at->second.us > found->us) found = at->second;
     return found;
   }
-  // The step that the row had to end before `us`: its own last one, or what kept the rank busy for longer.
+  // Returns the step that delayed the row until `us`: its own last step, or a step of another lane that kept the rank
+  // busy longer.
   const Slice* before(int row, double us) const {
     const Row& of = rows_.at(row);
     const Slice *own = of.steps.before(us), *other = of.busy->before(us);
@@ -93,14 +94,14 @@ class Walk {
   const Slice* follow_wait(const Slice& wait, const End& post);
 
   std::map<int, Row> rows_;
-  std::deque<Steps> busy_;  // of each rank
+  std::deque<Steps> busy_;  // one per rank
   CriticalPath path_;
   double now_us_ = 0;
 };
 
-// A wait is due to its post, unless the rank came late: later after the post than it then needed to see the flag. Then it
-// is due to what the rank did before.
-const Slice* Walk::follow_wait(const Slice& wait, const End& post) {
+// The post delayed the wait, unless the rank looked later after the post than the latency of the flag. Then the step
+// that the rank did before delayed it.
+const Slice* PathFinder::follow_wait(const Slice& wait, const End& post) {
   const Slice* busy = rows_.at(wait.row).busy->before(now_us_);
   const bool was_busy = busy != nullptr && busy->end_us() > wait.begin_us + same_us;
   const double looked_us = was_busy ? busy->end_us() : wait.begin_us;
@@ -112,25 +113,25 @@ const Slice* Walk::follow_wait(const Slice& wait, const End& post) {
   return was_busy ? busy : before(wait.row, now_us_);
 }
 
-// Adds the step, and returns the one before it.
-const Slice* Walk::follow(const Slice& step) {
+// Appends the step and returns the one before it.
+const Slice* PathFinder::follow(const Slice& step) {
   rows_.at(step.row).steps.pass(step);
   if (step.kind != "wait") {
     add(&step, step.row, step.begin_us);
     return before(step.row, now_us_);
   }
   if (const std::optional<End> post = post_of(step)) return follow_wait(step, *post);
-  path_.lost = &step;
+  path_.unmatched_wait = &step;
   return nullptr;
 }
 
-CriticalPath Walk::from(const Slice* last) {
+CriticalPath PathFinder::from(const Slice* last) {
   now_us_ = path_.end_us = last->end_us();
   for (const Slice* step = last; step != nullptr;) {
     const Slice* next = follow(*step);
-    // What no step fills, the row of the step before it spends on posts and loops; the first one, before it begins.
+    // Gaps between steps belong to the row of the step before: posts and loops. The first step has no predecessor.
     if (next != nullptr) add(nullptr, next->row, next->end_us());
-    else if (path_.lost == nullptr) add(nullptr, step->row, 0);
+    else if (path_.unmatched_wait == nullptr) add(nullptr, step->row, 0);
     step = next;
   }
   path_.begin_us = now_us_;
@@ -142,7 +143,7 @@ CriticalPath Walk::from(const Slice* last) {
 
 CriticalPath critical_path(const Trace& trace) {
   if (trace.slices.empty()) return {};
-  return Walk(trace).from(&*std::ranges::max_element(trace.slices, {}, &Slice::end_us));
+  return PathFinder(trace).from(&*std::ranges::max_element(trace.slices, {}, &Slice::end_us));
 }
 
 }  // namespace coll::tools::report

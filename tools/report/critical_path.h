@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The critical path of one operation: the chain of steps, each of which the next one had to wait for, that ends with the
-// last step of all. Its pieces follow each other without a gap: a shorter operation needs a shorter path.
+// The critical path of one operation: a chain of steps, each of which delayed the next one, that ends with the last
+// step of all ranks. The chain has no gaps: a shorter operation needs a shorter path.
 #pragma once
 
 #include <map>
@@ -14,14 +14,15 @@ namespace coll::tools::report {
 struct Hop {
   int row = 0;
   double begin_us = 0, end_us = 0;
-  // Of a wait, which begins with the post that it met, perhaps of another row. Null: between two steps of the row.
+  // If it is a wait, the hop begins with the post that ended it, which may be in another row. Null: a gap between two
+  // steps of the row.
   const Slice* step = nullptr;
 };
 
 struct CriticalPath {
-  std::vector<Hop> hops;            // in the order of time
-  double begin_us = 0, end_us = 0;  // 0: the operation's begin
-  const Slice* lost = nullptr;      // a wait of which the file has no post: what is before it is unknown
+  std::vector<Hop> hops;                  // in chronological order
+  double begin_us = 0, end_us = 0;        // 0: the start of the operation
+  const Slice* unmatched_wait = nullptr;  // a wait without a post in the file: its predecessors are unknown
 };
 
 CriticalPath critical_path(const Trace& trace);

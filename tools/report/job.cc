@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Section 3: where a job's time went, from the files that COLL_STATS leaves.
+// Section 3: where a job spent its time, from the files of COLL_STATS.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -18,8 +18,8 @@
 namespace coll::tools::report {
 namespace {
 
-// A size class as COLL_STATS writes it: bytes, null beyond the largest, "any" if unknown.
-using SizeClass = std::string;  // its JSON
+// A size class in the form of COLL_STATS: bytes; null beyond the largest class; "any" if unknown.
+using SizeClass = std::string;  // as JSON text
 using CallKey = std::tuple<std::string, SizeClass, std::string, std::string>;
 
 struct RankCalls {
@@ -41,7 +41,7 @@ struct JobFile {
   ordered_json content;
 };
 
-// A rank without calls writes nothing, so an empty file is a rank, too; its number is then its place among the files.
+// A rank without calls writes an empty file. Its number is then its position among the files.
 JobFile read_statistics(const std::string& file, int place) {
   std::error_code error;
   if (std::filesystem::file_size(file, error) == 0 && !error) return {place, ordered_json::object()};
@@ -79,9 +79,9 @@ ordered_json all_rounded(const std::vector<double>& values) {
   return made;
 }
 
-// The machine as calls over this transport find it: without memory that all ranks map unless they used it, and without
-// kernel-assisted copies where there are none.
-model::Table reached(const model::Table& table, const std::string& transport, const tune::Situation& situation) {
+// Returns the table without the mechanisms that calls over this transport could not use: mapped memory unless they used
+// it, kernel-assisted copies unless they are available.
+model::Table usable_table(const model::Table& table, const std::string& transport, const tune::Situation& situation) {
   model::Table made = table;
   for (const model::Mechanism mechanism : model::all_mechanisms)
     if (mechanism == model::Mechanism::mapped ? transport != "mapped"
@@ -90,7 +90,7 @@ model::Table reached(const model::Table& table, const std::string& transport, co
   return made;
 }
 
-// Of calls of the same size class: the algorithm in use and the cheapest one that could be selected.
+// Predicts the algorithm in use and the fastest one that could be selected, for the calls of one size class.
 ordered_json prediction_of(const ordered_json& row, const ModelMachine& on, tune::Selector& selector,
                            size_t element_bytes) {
   uint64_t calls = 0, bytes = 0;
@@ -104,17 +104,17 @@ ordered_json prediction_of(const ordered_json& row, const ModelMachine& on, tune
   if (calls == 0 || row["up_to_bytes"].is_string() || number == plan::collectives) return nullptr;
   const double mean = std::round(double(bytes) / double(calls));
   const Decision decision = decide(on, selector, plan::Collective(number), size_t(mean), element_bytes);
-  const model::Table table = reached(on.table, transport, decision.situation);
+  const model::Table table = usable_table(on.table, transport, decision.situation);
   const auto ranked = model::rank_choices(collective, table, on.hierarchy, mean);
   const auto same = std::ranges::find(ranked, used, [](const auto& priced) { return priced.row->algorithm; });
   const auto best = std::ranges::find_if(ranked, [](const auto& priced) {
     const algo::Algorithm* algorithm = model::registered(*priced.row);
     return algorithm != nullptr && algorithm->balanced;
   });
-  // The latency path has no formula: its calls have no prediction.
+  // The latency path has no formula, so its calls have no prediction.
   if (same == ranked.end() || best == ranked.end()) return nullptr;
   double used_us = rounded(same->terms.total_us());
-  // What is selected for this size has the price that the section of choices shows.
+  // For the selected algorithm, use the same prediction as the section of choices.
   const algo::Algorithm* selected = decision.selected.choice.algorithm;
   if (transport != "mapped" && selected != nullptr && selected->name == used)
     if (const ordered_json price = price_of(on, decision); price.is_object()) used_us = price["us"].get<double>();

@@ -26,8 +26,8 @@ int whole_int(double value) { return int(std::clamp(value, -0x1p30, 0x1p30)); }
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
   const double unit = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
-  if (!std::isfinite(unit)) return 0;  // below 1e-305
-  // A unit below 1 divides exactly only as its reciprocal: 12345 is 12350, not 12350.000000000002.
+  if (!std::isfinite(unit)) return 0;  // the value is below 1e-305
+  // Divide by the reciprocal of a unit below 1, which is exact: 12345 becomes 12350, not 12350.000000000002.
   return unit >= 1 ? std::round(value * unit) / unit : std::round(value / std::round(1 / unit)) * std::round(1 / unit);
 }
 

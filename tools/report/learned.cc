@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What auto-tuning has kept in a file: a line that names the processor, then one rule for each kind of call.
+// Reads a file of auto-tuning: a line that names the processor, then one rule for each kind of call.
 //
 //   bcast[p=2, levels=1, !oversubscribed, n>=65536, n<131072]: flat_read:chunk=16384 -- 9.1 us, books 11 us
 #include <algorithm>
@@ -27,7 +27,7 @@ bool number_after(std::string_view text, std::string_view before, Number& value)
   return error == std::errc() && (end == text.data() + text.size() || std::string_view(end, 1) == " ");
 }
 
-// False if it is not such a condition, or not understood.
+// Returns false if the text is not a condition of this format.
 bool read_condition(std::string_view text, ordered_json& into) {
   uint64_t value = 0;
   for (const auto& [before, key] :

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Section 1: where the cores and the ranks are, and what the model's table says about their costs.
+// Section 1: the places of cores and ranks, and the costs in the model's table.
 #include <algorithm>
 #include <array>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Present = std::array<bool, topo::distance_count>;
 
-// Distances between any two processing units.
+// The distances that occur between two processing units.
 Present distances_of(const topo::Machine& machine) {
   Present present{};
   for (const topo::Place& a : machine.pus)
@@ -121,7 +121,7 @@ ordered_json papers() {
     model::Table table;
     if (!model::find_machine(name, table).ok()) continue;
     const model::Access& cma = table.of(model::Mechanism::cma);
-    // Other tables estimate it.
+    // Tables without this note only estimate the contention of CMA.
     if (std::ranges::none_of(table.notes, [](const auto& note) { return note.first == "cma"; })) continue;
     out.push_back({{"machine", name},
                    {"description", table.description},

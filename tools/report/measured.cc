@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// --measure: flag latency between every two cores, or a sample of the pairs, and concurrent accesses to one process.
+// --measure: measures the flag latency between all pairs of cores, or a sample of them, and concurrent accesses to one
+// process.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -21,17 +22,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Pairs that are not measured after so long are left out. A pair takes 0.1 ms (at 175 ns a flag) if both cores are
-// free, so 8128 pairs of 128 cores take seconds; where other processes hold the cores it takes up to hundreds of ms.
+// Pairs that are not measured within this time are skipped. A pair takes 0.1 ms (at 175 ns per flag) if both cores are
+// free, so 8128 pairs of 128 cores take seconds; if other processes use the cores, a pair takes up to hundreds of ms.
 constexpr double most_seconds = 40;
-// Where a line has its home in the chip makes a difference, so several take part.
+// The latency of a line depends on the slice of the L3 that is its home: average over several lines.
 constexpr int lines = 4, trips = 16;
 
 struct alignas(128) Line {
   std::atomic<uint32_t> value{0};
 };
 
-// Two threads that go to two cores and pass lines to and fro. `a` leads, `b` follows.
+// Two threads that move to two given cores and exchange cache lines. The caller leads, the other thread follows.
 class PingPong {
  public:
   PingPong() : follower_([this] { follow(); }) {}
@@ -42,7 +43,7 @@ class PingPong {
   PingPong(const PingPong&) = delete;
   PingPong& operator=(const PingPong&) = delete;
 
-  // One way, in nanoseconds: the median of `repeats`. Negative: a thread could not go to its core.
+  // Returns the one-way latency in nanoseconds, the median of `repeats`. Negative: a thread could not move to its core.
   double measure(int a, int b, int repeats) {
     wanted_cpu_ = b;
     repeats_ = repeats;
@@ -61,7 +62,7 @@ class PingPong {
           while (theirs_[line].value.load(std::memory_order_acquire) != next) {}
         }
       const double each = double(lockstep_ticks() - begin) * lockstep_ns_per_tick() / (2 * lines * trips);
-      if (repeat > 0) ns.push_back(each);  // the first one fetches what the pair before has left elsewhere
+      if (repeat > 0) ns.push_back(each);  // the first repetition fetches the lines from the cores of the previous pair
     }
     std::nth_element(ns.begin(), ns.begin() + long(ns.size() / 2), ns.end());
     return ns[ns.size() / 2];
@@ -100,10 +101,10 @@ class PingPong {
   std::atomic<int> command_{0}, ready_{0};
   int number_ = 0, wanted_cpu_ = 0, repeats_ = 0;
   bool there_ = false;
-  std::thread follower_;  // last: it uses the others
+  std::thread follower_;  // last member: it uses the others
 };
 
-// The first processing unit of each core that this process may use.
+// Returns the first processing unit of each core on which this process may run.
 std::vector<topo::Place> one_per_core(const topo::Machine& machine) {
   const std::vector<int> allowed = allowed_cpus();
   std::vector<topo::Place> cores;
@@ -122,7 +123,7 @@ struct Flags {
   double seconds = 0;
 };
 
-// Pairs in random order, so that what a time limit leaves out lies everywhere.
+// Measures pairs in random order, so that pairs that a time limit skips are spread evenly.
 Flags measure_flags(const topo::Machine& machine, const Show& show) {
   Flags made{.cores = one_per_core(machine)};
   if (made.cores.size() < 2)
@@ -135,11 +136,11 @@ Flags measure_flags(const topo::Machine& machine, const Show& show) {
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::shuffle(order.begin(), order.end(), std::mt19937(1));
   const int repeats = pairs.size() < 200 ? 25 : 5;
-  lockstep_ns_per_tick();  // takes its time once
+  lockstep_ns_per_tick();  // measures the clock once
   const Clock::time_point begin = Clock::now();
   std::atomic<size_t> done{0};
   std::atomic<bool> finished{false};
-  // On a thread of its own: this one keeps the cores that it may use.
+  // A thread of its own leads, so that the affinity of this one does not change.
   std::thread leader([&] {
     const auto pair = std::make_unique<PingPong>();
     for (size_t at : order) {
@@ -174,7 +175,7 @@ ordered_json flags_json(const Flags& flags) {
 ordered_json measure_accesses(const Show& show) {
   ContentionTask task;
   task.ranks = std::min<int>(int(allowed_cpus().size()), LOCKSTEP_MAX_RANKS);
-  task.ways = {CopyPath::cma, CopyPath::kcoll_copy, CopyPath::kcoll_map, CopyPath::shm};
+  task.paths = {CopyPath::cma, CopyPath::kcoll_copy, CopyPath::kcoll_map, CopyPath::shm};
   task.patterns = {AccessPattern::one_to_all};
   task.pages = {16};
   task.seconds = task.ranks > 16 ? 0.01 : 0.02;
@@ -182,7 +183,7 @@ ordered_json measure_accesses(const Show& show) {
       measure_contention(task, [&](size_t done, size_t all) { show(done, all, "concurrent accesses"); });
   ordered_json rows = ordered_json::array();
   for (const ContentionCell& cell : result.cells)
-    rows.push_back({{"transport", way_names[size_t(cell.way)]},
+    rows.push_back({{"transport", path_names[size_t(cell.path)]},
                     {"pattern", pattern_names[size_t(cell.pattern)]},
                     {"pages", cell.pages},
                     {"concurrent", cell.concurrent},

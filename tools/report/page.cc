@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-// page.cmake makes the template; .incbin puts its bytes here.
+// page.cmake generates the template; .incbin includes its bytes.
 #ifdef COLL_REPORT_PAGE
 __asm__(
     ".pushsection .rodata\n"
@@ -34,7 +34,7 @@ std::string page_with([[maybe_unused]] const std::string& json) {
   const std::string_view page(coll_report_page_begin, size_t(coll_report_page_end - coll_report_page_begin));
   const size_t at = page.find(mark);
   std::string out(page.substr(0, at));
-  // "</script>" and "<!--" would end or change the element; in JSON, '<' occurs in strings only.
+  // "</script>" and "<!--" would end or change the script element: escape every '<', which occurs in strings only.
   for (const char c : json) {
     if (c == '<') out += "\\u003c";
     else out += c;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 cmake_minimum_required(VERSION 3.25)
-# Puts the pieces of page/ and D3 into one template: cmake -DPAGE=DIR -DD3=FILE -DLICENCE=FILE -DOUTPUT=FILE -P page.cmake
+# Joins the files of page/ and D3 to one template: cmake -DPAGE=DIR -DD3=FILE -DLICENCE=FILE -DOUTPUT=FILE -P page.cmake
 file(READ ${PAGE}/page.html page)
 file(READ ${PAGE}/style.css style)
 set(script "")
@@ -10,7 +10,7 @@ foreach(piece common chart machine heat contention learned compare map choice sp
 endforeach()
 file(READ ${D3} d3)
 file(READ ${LICENCE} licence)
-# As text of the page.
+# Escape the licence, which the page shows as text.
 string(REPLACE "&" "&amp;" licence "${licence}")
 string(REPLACE "<" "&lt;" licence "${licence}")
 string(REPLACE "@STYLE@" "${style}" page "${page}")

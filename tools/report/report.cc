@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl report: the machine, the choices, a job, an operation and benchmarks as one page to look at.
+// collctl report: writes a page that shows the machine, the choices, a job, an operation and benchmarks.
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -33,7 +33,7 @@ struct ReportOptions {
   bool measure = false, json = false;
 };
 
-// As many as the job has; else one per core.
+// Returns as many ranks as the job has; without a job, one per core.
 int ranks_of(const ReportOptions& options, const ordered_json& job) {
   constexpr size_t most = 1024;
   if (options.ranks > 0) return options.ranks;
@@ -56,7 +56,7 @@ ModelMachine machine_for(const ReportOptions& options, const std::string& table,
   return machine;
 }
 
-// Another report's JSON, or the table of another machine, whose choices are then made for as many ranks.
+// Reads another report's JSON, or the table of another machine and computes its choices for the same number of ranks.
 ordered_json compared_with(const ReportOptions& options, int ranks) {
   const ordered_json other = report::read_json("--compare", options.compare);
   const auto is = [&](const char* schema) { return other.is_object() && other.value("schema", "") == schema; };
@@ -81,10 +81,10 @@ ordered_json compared_with(const ReportOptions& options, int ranks) {
 }
 
 ordered_json gather(const ReportOptions& options) {
-  // Files first: what is wrong with them is found before anything is measured.
+  // Read the files first, so that their errors are reported before anything is measured.
   ordered_json job, timelines = ordered_json::array();
   if (!options.stats.empty()) job = report::job_section(options.stats);
-  // With it a page of 128 ranks stays below 3 MB.
+  // limits the page of 128 ranks to 3 MB
   constexpr size_t most_bytes = 1600000;
   for (const std::string& file : options.traces)
     timelines.push_back(report::timeline_section(file, most_bytes / options.traces.size()));
@@ -135,7 +135,7 @@ ordered_json gather(const ReportOptions& options) {
           {"benchmarks", recorded.benchmarks}};
 }
 
-// Found out before anything is measured. Leaves a file that exists as it is.
+// Checks before anything is measured that the page can be written. Does not change an existing file.
 void check_output(const std::string& file) {
   if (file.empty()) return;
   if (const std::string problem = report::page_problem(); !problem.empty()) throw Failure("-o: " + problem);
@@ -146,7 +146,7 @@ void check_output(const std::string& file) {
     throw Failure(fmt::format("cannot write -o {}; name a file in a directory that you may write to", file));
 }
 
-// What another collctl printed, perhaps on another machine.
+// Reads the output of another collctl report --json, perhaps of another machine.
 ordered_json read_report(const std::string& file) {
   const ordered_json json = report::read_json("--from", file);
   if (!json.is_object() || json.value("schema", "") != "libcoll-report" || json.value("version", 0) != 1)
@@ -159,7 +159,7 @@ int report_command(const ReportOptions& options) {
   if (!options.table.empty() && options.topology != "native")
     throw usage("--topology: --table has a topology of its own; give only one of the two");
   check_output(options.output);
-  // Names in files may be any bytes.
+  // Names in files may contain any bytes: replace those that are not UTF-8.
   const ordered_json data = options.from.empty() ? gather(options) : read_report(options.from);
   const std::string json = data.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   if (!options.output.empty()) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# collctl report, a library of its own: its page is made of page/ and of D3, which Debian's node-d3 installs.
+# collctl report, as a library: its page consists of page/ and D3, which Debian's node-d3 installs.
 find_file(COLL_D3 d3.min.js PATHS /usr/share/nodejs/d3/dist NO_DEFAULT_PATH)
 find_file(COLL_D3_LICENCE copyright PATHS /usr/share/doc/node-d3 NO_DEFAULT_PATH)
 mark_as_advanced(COLL_D3 COLL_D3_LICENCE)
@@ -9,7 +9,7 @@ add_library(coll_report STATIC ${sources})
 target_link_libraries(coll_report PUBLIC coll_tools)
 target_compile_options(coll_report PRIVATE $<$<CONFIG:RelWithDebInfo,Release>:-Os> $<$<CONFIG:RelWithDebInfo>:-g1>)
 set_target_properties(coll_report PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
-# The page's bytes are read by the assembler, and flags are timed.
+# Not in unity builds: page.cc includes the page through the assembler, and measured.cc has timed loops.
 set_source_files_properties(report/page.cc report/measured.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 if(NOT COLL_SANITIZER)
   set_source_files_properties(report/measured.cc PROPERTIES COMPILE_OPTIONS $<$<CONFIG:RelWithDebInfo,Release>:-O2>)

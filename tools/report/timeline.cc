@@ -16,10 +16,10 @@
 namespace coll::tools::report {
 namespace {
 
-// About what a step, an arrow and a piece of the critical path take as JSON, without the step's text.
+// Approximate size as JSON of a step (without its text), an arrow and a hop of the critical path.
 constexpr size_t slice_bytes = 40, arrow_bytes = 28, hop_bytes = 28;
 
-// Texts that repeat, by number.
+// Assigns numbers to texts that occur many times.
 class Words {
  public:
   size_t number(const std::string& word) {
@@ -58,14 +58,14 @@ void add_event(const ordered_json& event, Trace& trace) {
 
 double to_ns(double us) { return std::round(us * 1000) / 1000; }
 
-// Steps by their begin, and the rows that they use by their numbers: that is the order of the ranks.
+// Sorts steps by their begin. Adds rows without a name by their number, which is the order of the ranks.
 void order(Trace& trace) {
   std::ranges::stable_sort(trace.slices, {}, &Slice::begin_us);
   for (const Slice& slice : trace.slices) trace.rows.emplace(slice.row, fmt::format("row {}", slice.row));
 }
 
-// The critical path through all steps of the file. Of its pieces those that need no step beyond the first `shown`, which end
-// at `shown_us`, about as many as `most_bytes` hold.
+// The critical path through all steps of the file. `hops` has those that start before `shown_us` and need no step
+// beyond the first `shown`, about as many as fit into `most_bytes`.
 ordered_json path_of(const CriticalPath& path, const Trace& trace, const std::map<int, int>& place, size_t shown,
                      double shown_us, size_t most_bytes) {
   std::map<std::string, double> spent{{"copy", 0}, {"reduce", 0}, {"wait", 0}, {"start", 0}, {"other", 0}};
@@ -80,15 +80,11 @@ ordered_json path_of(const CriticalPath& path, const Trace& trace, const std::ma
       hops.push_back({place.at(hop.row), to_ns(hop.begin_us), to_ns(hop.end_us - hop.begin_us), step});
   }
   for (auto& [kind, us] : spent) us = to_ns(us);
-  ordered_json lost;
-  if (path.lost != nullptr) lost = trace.rows.at(path.lost->row) + ": " + path.lost->text;
-  return {{"begin_us", to_ns(path.begin_us)},
-          {"end_us", to_ns(path.end_us)},
-          {"us", spent},
-          {"ranks", ranks.size()},
-          {"pieces", path.hops.size()},
-          {"lost", lost},
-          {"hops", hops}};
+  ordered_json unmatched_wait;
+  if (path.unmatched_wait != nullptr)
+    unmatched_wait = trace.rows.at(path.unmatched_wait->row) + ": " + path.unmatched_wait->text;
+  return {{"begin_us", to_ns(path.begin_us)}, {"end_us", to_ns(path.end_us)}, {"us", spent}, {"ranks", ranks.size()},
+          {"pieces", path.hops.size()},       {"lost", unmatched_wait},       {"hops", hops}};
 }
 
 }  // namespace
@@ -109,12 +105,12 @@ ordered_json timeline_section(const std::string& file, size_t most_bytes) {
     place.emplace(row, int(rows.size()));
     rows.push_back(name);
   }
-  // Of files that say it: simulated or recorded, and of what.
+  // Optional facts: whether the timeline was simulated or recorded, and which call it shows.
   static const ordered_json nothing = ordered_json::object();
   const ordered_json& about = json.contains("otherData") && json["otherData"].is_object() ? json["otherData"] : nothing;
   const CriticalPath path = critical_path(trace);
-  // The earliest steps that fit; all of a longer trace is for Perfetto. A quarter of the room is for arrows, and at most an
-  // eighth for the critical path.
+  // Show the earliest steps that fit; longer traces can be viewed with Perfetto. A quarter of the space is for arrows,
+  // at most an eighth for the critical path.
   const size_t path_bytes = std::min(path.hops.size() * hop_bytes, most_bytes / 8);
   Words kinds, words;
   size_t used = 0;

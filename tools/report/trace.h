@@ -10,7 +10,7 @@
 
 namespace coll::tools::report {
 
-// One row holds the steps of one lane of a rank.
+// A step. A row has the steps of one lane of a rank.
 struct Slice {
   int row = 0;
   std::string kind;
@@ -20,10 +20,10 @@ struct Slice {
   double end_us() const { return begin_us + us; }
 };
 
-// The rank of a row that is named "rank R lane L".
+// Returns the rank of a row with the name "rank R lane L".
 inline std::string rank_of(const std::string& row) { return row.substr(0, row.rfind(" lane ")); }
 
-// A post, or the end of the wait that met it.
+// A post, or the end of the wait that it ended.
 struct End {
   int row = 0;
   double us = 0;

@@ -21,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Launcher {
-  std::vector<std::string> names;  // in this order; the first is Debian's
-  const char* mark;                // `--version` of this library's prints it
+  std::vector<std::string> names;  // tried in this order; the first is Debian's
+  const char* mark;                // a text that `--version` of the right launcher prints
   const char* package;
 };
 
@@ -32,7 +32,7 @@ Launcher launcher_of(const std::string& library) {
   throw usage(fmt::format("--mpi: unknown MPI library '{}'; use openmpi or mpich", library));
 }
 
-// Both streams of `NAME --version`; "" when it cannot be run.
+// Returns both streams of `NAME --version`; "" if it cannot be run.
 std::string version_text(const std::string& name) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((name + " --version 2>&1 </dev/null").c_str(), "re"), pclose);
   std::string text;
@@ -51,7 +51,7 @@ std::string find_launcher(const std::string& library) {
                   fmt::join(launcher.names, ", "), launcher.package));
 }
 
-// Beside this program: as installed, or in the build directory.
+// Looks in the directories next to this program: those of the installation, then those of the build.
 std::string find_shim(const std::string& library) {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -86,7 +86,7 @@ void run_under_mpi(const MpiRun& run) {
     add({"-x", "LD_PRELOAD=" + preload});
     if (!run.bind) add({"--bind-to", "none"});
     if (run.tag) add({"--tag-output"});
-    if (run.ranks > allowed_cores()) {  // 4.1, then 5.0 and later
+    if (run.ranks > allowed_cores()) {  // the variables of Open MPI 4.1, then of 5.0 and later
       setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
       setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 0);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl run --mpi: an MPI program under the launcher of its MPI library, with the shim preloaded into its ranks.
+// collctl run --mpi: starts an MPI program with the launcher of its MPI library and the shim preloaded into its ranks.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct MpiRun {
   std::vector<std::string> program;
 };
 
-// Replaces this process by the launcher. Throws Failure: the launcher or the shim is not found, or cannot be started.
+// Replaces this process by the launcher. Throws Failure if the launcher or the shim is not found or cannot be started.
 [[noreturn]] void run_under_mpi(const MpiRun& run);
 
 }  // namespace coll::tools

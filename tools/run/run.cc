@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl run: starts N ranks of a program on this node and sees them to their end.
+// collctl run: starts N ranks of a program on this node and waits until all have ended.
 //
 // Rules
-//  1. No process outlives the job: collctl adopts what its ranks leave behind (child subreaper) and ends it with them;
-//     when collctl itself is killed the kernel ends the ranks (PR_SET_PDEATHSIG).
-//  2. collctl signals only its own children, which it has not reaped yet, so no number can have been reused.
-//  3. Signals arrive through a descriptor that is polled, so no handler ever runs.
+//  1. No process outlives the job: collctl adopts orphans of its ranks (child subreaper) and ends them with the ranks;
+//     if collctl itself is killed, the kernel kills the ranks (PR_SET_PDEATHSIG).
+//  2. collctl signals only its own children that it has not reaped yet, so no process number can have been reused.
+//  3. Signals arrive through a polled descriptor (signalfd), so no signal handler runs.
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -46,14 +46,14 @@ struct RunOptions {
   std::vector<std::string> program;
 };
 
-// Output of a rank, passed on in whole lines with the rank in front.
+// Forwards the output of a rank in whole lines, each with the rank in front.
 class Tagged {
  public:
   Tagged(int descriptor, int to, int rank) : descriptor_(descriptor), to_(to), tag_(fmt::format("[{}] ", rank)) {}
   int descriptor() const { return descriptor_; }
-  // Why lines are missing, as errno; 0 if none is.
+  // The errno of lost output; 0 if no line is missing.
   int error() const { return error_; }
-  // False at the end.
+  // Forwards what is readable. Returns false at the end of the output.
   bool forward() {
     std::array<char, 65536> block;
     ssize_t got = read(descriptor_, block.data(), block.size());
@@ -76,7 +76,7 @@ class Tagged {
     for (size_t at = 0; at < text.size();) {
       ssize_t wrote = write(to_, text.data() + at, text.size() - at);
       if (wrote < 0 && errno != EINTR) {
-        if (errno != EPIPE) error_ = errno;  // otherwise the reader has enough
+        if (errno != EPIPE) error_ = errno;  // EPIPE: the reader has closed its end on purpose
         return;
       }
       at += size_t(std::max<ssize_t>(wrote, 0));
@@ -117,7 +117,7 @@ class Job {
     if (signals_ < 0) throw Failure(fmt::format("cannot watch signals: {}", std::strerror(errno)));
   }
 
-  // False when the program cannot be started.
+  // Returns false if the program cannot be started.
   bool start(int rank) {
     int out[2] = {-1, -1}, err[2] = {-1, -1}, trouble[2] = {-1, -1};
     if (pipe2(trouble, O_CLOEXEC) != 0 || (options_.tag && (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)))
@@ -143,12 +143,12 @@ class Job {
     return false;
   }
 
-  // In the child: the program itself.
+  // Turns the child process into the program.
   [[noreturn]] void become(int rank, int out, int err, int trouble) {
     sigprocmask(SIG_SETMASK, &before_, nullptr);
     std::vector<int> cpus = allowed_cpus();
     if (options_.bind == "core" && cpus.size() >= size_t(options_.ranks)) pin_to(cpus[size_t(rank)]);
-    if (rank != 0) {  // one reader of the terminal or file
+    if (rank != 0) {  // only rank 0 reads standard input
       int nothing = open("/dev/null", O_RDONLY);
       if (nothing >= 0) dup2(nothing, STDIN_FILENO), close(nothing);
     }
@@ -163,7 +163,7 @@ class Job {
     _exit(127);
   }
 
-  // Waits for something to happen, and deals with it.
+  // Waits for output, a signal or the end of a process, and handles it.
   void watch() {
     std::vector<pollfd> polled = {{signals_, POLLIN, 0}};
     for (const Tagged& output : outputs_) polled.push_back({output.descriptor(), POLLIN, 0});
@@ -177,7 +177,7 @@ class Job {
     while (read(signals_, &signal, sizeof signal) == sizeof signal)
       if (signal.ssi_signo != SIGCHLD) forward(signal);
     reap();
-    if (living_ == 0 && !ending_) finish();  // what the ranks left behind
+    if (living_ == 0 && !ending_) finish();  // ends the orphans of the ranks
     if (ending_) end_leftover();
     abandon_meeting();
     if (kill_at_ && Clock::now() >= *kill_at_) {
@@ -193,7 +193,8 @@ class Job {
         if (ranks_[rank].pid == pid) ended(int(rank), wait_status);
   }
 
-  // Ranks may wait for one that has ended to create a communicator. It cannot once none of its processes is left.
+  // Ranks that create a communicator may wait for a rank that has ended. Once that rank has no process left, it cannot
+  // come: make the others fail.
   void abandon_meeting() {
     if (!first_ended_ || is_abandoned_ || living_ == 0 || !leftover().empty()) return;
     is_abandoned_ = true;
@@ -214,7 +215,7 @@ class Job {
     finish();
   }
 
-  // A signal to collctl is one to the job. The terminal's Ctrl-C has reached the ranks already.
+  // Forwards a signal for collctl to the job. Ctrl-C of a terminal has already reached the ranks (SI_KERNEL).
   void forward(const signalfd_siginfo& signal) {
     int number = int(signal.ssi_signo);
     if (signal.ssi_code != SI_KERNEL) signal_all(number);
@@ -232,7 +233,7 @@ class Job {
     kill_at_ = Clock::now() + std::chrono::milliseconds(int(options_.grace_s * 1000));
   }
 
-  // Children that are no ranks: processes that a rank started and left.
+  // Children that are not ranks: orphans of the ranks.
   std::vector<pid_t> leftover() const {
     std::vector<pid_t> pids;
     std::ifstream file(fmt::format("/proc/self/task/{}/children", getpid()));
@@ -244,10 +245,10 @@ class Job {
     return pids;
   }
 
-  // Each gets its SIGTERM when it comes to us: it may have been somebody else's child when the others got theirs.
+  // Sends SIGTERM once to each orphan: it may have become our child after the others got their signal.
   void end_leftover() {
     for (pid_t pid : leftover())
-      if (asked_.insert(pid).second) kill(pid, SIGTERM);
+      if (terminated_.insert(pid).second) kill(pid, SIGTERM);
   }
 
   void signal_all(int number) {
@@ -272,12 +273,12 @@ class Job {
   Meeting meeting_;
   std::vector<Rank> ranks_;
   std::vector<Tagged> outputs_;
-  int output_error_ = 0;  // of one that has ended
+  int output_error_ = 0;  // errno of an output that has ended
   sigset_t before_{};
   int signals_ = -1, living_ = 0, status_ = 0;
   bool ending_ = false, interrupted_ = false, is_abandoned_ = false;
   std::optional<int> first_ended_;
-  std::set<pid_t> asked_;  // leftovers that got their SIGTERM
+  std::set<pid_t> terminated_;  // orphans that got SIGTERM
   std::optional<Clock::time_point> kill_at_;
 };
 
@@ -293,12 +294,12 @@ int run_command(const RunOptions& options) {
 
 }  // namespace
 
-std::vector<std::string> take_program(std::vector<std::string>& arguments) {
+std::vector<std::string> extract_program(std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "run") return {};
   for (size_t i = 1; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     if (word == "-n" || word == "--ranks" || word == "--bind" || word == "--grace" || word == "--mpi")
-      ++i;  // and its value
+      ++i;  // skips the value of the option
     if (word.starts_with("-") && word != "--") continue;
     std::vector<std::string> program(arguments.begin() + long(i) + (word == "--" ? 1 : 0), arguments.end());
     arguments.resize(i);
@@ -327,7 +328,7 @@ void add_run(Command& app, Action& action, const std::vector<std::string>& progr
       ->range(0.0, 3600.0)
       ->option_text("S");
   sub->add_flag("--json", options->json, "at the end, print on standard error how every rank ended");
-  // Shown in the help only: take_program() has removed the program from the command line.
+  // Only for --help: extract_program() has removed the program from the command line.
   sub->add_option("PROGRAM", options->program, "the program and its arguments (required)")->option_text("  ");
   sub->footer(
       examples("  collctl run -n 4 ./allreduce\n"

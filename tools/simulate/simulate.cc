@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl simulate: one plan in virtual time, on a machine that need not be here.
+// collctl simulate: runs one plan in virtual time, on any described machine.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -37,7 +37,7 @@ struct Simulated {
   sim::Result run;
 };
 
-// mapped, shm, or a mechanism of the kernel.
+// Parses --transport: mapped, shm, or a mechanism of the kernel.
 sim::Options run_options(const SimulateOptions& options) {
   sim::Options run = {.skew_us = options.skew_us, .seed = options.seed, .record = !options.trace.empty()};
   if (options.transport == "mapped") return run;
@@ -83,7 +83,7 @@ Simulated simulated(const SimulateOptions& options) {
   return made;
 }
 
-// Mean over the ranks.
+// Mean values over all ranks.
 struct Means {
   double copying_us = 0, reducing_us = 0, waiting_us = 0;
   explicit Means(const sim::Result& run) {

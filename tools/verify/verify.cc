@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl verify: proves plans right by running them with symbolic contents (plan/verify.h), for every root, around
+// collctl verify: proves plans correct by running them with symbolic contents (plan/verify.h), for every root, around
 // every boundary of size, in place and not.
 //
-// The vectors are short and the chunks a few cache lines: what matters to a plan is how many passes its loops make and
-// how they end, not how many bytes a pass has.
+// Vectors are short and chunks have two cache lines: whether a plan is correct depends on the number of iterations of its
+// loops and on how they end, not on the number of bytes per iteration.
 #include "tools/verify/verify.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ using nlohmann::ordered_json;
 
 using Options = SweepOptions;
 
-constexpr size_t element_bytes = 64;  // a cache line: elements then never share one
+constexpr size_t element_bytes = 64;  // a cache line, so that elements never share one
 
 // One plan to be verified at several sizes.
 struct Item {
@@ -41,7 +41,7 @@ struct Item {
   uint64_t weight() const { return uint64_t(hierarchy->ranks()) * uint64_t(hierarchy->ranks()) + 64; }
 };
 
-// What became of one algorithm.
+// The results of one algorithm.
 struct Result {
   const algo::Algorithm* algorithm;
   uint64_t plans = 0, cases = 0, interleavings = 0, steps = 0, failures = 0;
@@ -64,7 +64,7 @@ struct Size {
   uint64_t seed = 0;
 };
 
-// Pieces from nothing to two rings and more, by no rule.
+// Returns pseudo-random block lengths, from 0 to more than two rings of slots.
 std::vector<size_t> irregular_pieces(const Item& item, uint64_t seed) {
   const auto ranks = size_t(item.hierarchy->ranks());
   std::vector<size_t> pieces(item.algorithm->collective == plan::Collective::alltoall ? ranks * ranks : ranks);
@@ -72,8 +72,8 @@ std::vector<size_t> irregular_pieces(const Item& item, uint64_t seed) {
   return pieces;
 }
 
-// Elements: nothing, less than a chunk, one chunk, one more, a ring of slots and one more, slices for every rank.
-// Slices make plans long, so with many ranks only some roots see them.
+// Returns numbers of elements: 0, less than a chunk, a chunk, one more, a ring of slots, one more, slices for every rank.
+// Slices make plans long, so with many ranks only some roots use them.
 std::vector<Size> sizes_for(const Item& item) {
   const int ranks = item.hierarchy->ranks();
   if (item.algorithm->collective == plan::Collective::barrier) return {Size{}};
@@ -90,14 +90,14 @@ std::vector<Size> sizes_for(const Item& item) {
   return sizes;
 }
 
-// Whether its plans see the input where the result belongs; others are given a copy.
+// Returns whether plans of the collective support input in the receive buffer; for others, the library copies it first.
 bool runs_in_place(plan::Collective collective) {
   using plan::Collective;
   return collective != Collective::barrier && collective != Collective::bcast && collective != Collective::alltoall &&
          collective != Collective::reduce_scatter;
 }
 
-// The promises of the registry on top of what verify() demands of a plan.
+// Checks the order that the registry promises, which verify() does not know. Returns "" or the violation.
 std::string broken_promise(const algo::Algorithm& algorithm, const plan::Plan& plan, const plan::Verdict& verdict) {
   using plan::Association;
   if (!is_reduction(algorithm.collective)) return "";
@@ -107,7 +107,7 @@ std::string broken_promise(const algo::Algorithm& algorithm, const plan::Plan& p
       plan::name(plan.collective), plan.algorithm, plan.ranks, plan.root);
 }
 
-// Sets of the owners' decisions that verify() tries with one mixture.
+// Returns the number of combinations of staged and direct views that verify() tries with one mixture.
 size_t decisions_of(const plan::Plan& plan) {
   return std::ranges::any_of(plan.views, [](const plan::View& view) { return view.buffer != plan::Buffer::none; }) ? 3
                                                                                                                    : 1;
@@ -175,7 +175,7 @@ class Sweep {
     ranks_ = parse_numbers(options.ranks, "--ranks", 1, 128);
     lay_out_machines();
     for (Result& result : results_) add_items(*result.algorithm);
-    // The longest first, so that all threads end together.
+    // Start with the longest items, so that all threads end at about the same time.
     std::ranges::stable_sort(items_, [](const Item& a, const Item& b) { return a.weight() > b.weight(); });
     for (const Item& item : items_) weight_ += item.weight();
   }
@@ -193,7 +193,7 @@ class Sweep {
     return std::ranges::any_of(results_, [](const Result& result) { return result.failures > 0; });
   }
 
-  // For every number of ranks: one group, and the groups of the machine for ranks by cores and by NUMA nodes.
+  // Adds, for every number of ranks, a flat hierarchy, and those of the machine with ranks mapped by core and by NUMA node.
   void lay_out_machines() {
     hierarchies_.reserve(3 * ranks_.size());
     for (int ranks : ranks_) {
@@ -222,7 +222,7 @@ class Sweep {
   void work() {
     Progress progress(weight_);
     std::atomic<size_t> next{0}, done{0};
-    std::mutex mutex;  // of the results
+    std::mutex mutex;  // protects the results
     const auto worker = [&] {
       for (size_t i; (i = next++) < items_.size();) {
         Result part{items_[i].algorithm};

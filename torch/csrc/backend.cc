@@ -18,7 +18,7 @@ namespace torch_coll {
 
 using c10d::OpType;
 
-// A collective on its way to launch().
+// A collective before launch().
 struct Backend::Call {
   OpType type;
   const char* title;
@@ -61,8 +61,8 @@ void add_allreduce(Plan& plan, const at::Tensor& tensor, const Reduction& reduct
   });
 }
 
-// Adds an allgather of `input` to one memory of [ranks] blocks. An input inside the output is copied: other ranks
-// may not have it there, and in place must be all or none.
+// Adds an allgather of `input` to one memory of [ranks] blocks. An input inside the output is copied: other ranks may
+// have theirs elsewhere, and all or no ranks must be in place.
 void add_allgather(Plan& plan, at::Tensor input, const at::Tensor& output) {
   input = for_reading(input);
   const at::Tensor memory = for_writing(output, plan.after);
@@ -73,8 +73,8 @@ void add_allgather(Plan& plan, at::Tensor input, const at::Tensor& output) {
   });
 }
 
-// Adds a reduce_scatter of [ranks] equal blocks. An output inside the input gets its result at the end: peers read the
-// input until then.
+// Adds a reduce_scatter of [ranks] equal blocks. An output inside the input gets its result at the end, because peers
+// read the input until then.
 void add_reduce_scatter(Plan& plan, at::Tensor input, const at::Tensor& output, const Reduction& reduction, int ranks) {
   input = reduction.factor ? scaled(input, reduction) : for_reading(input);
   After copies;

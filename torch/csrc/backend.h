@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The c10d backend: collectives by libcoll, point-to-point messages and sparse tensors by an inner gloo group. All
-// ranks are on one node; of others torch_coll makes a gloo group instead.
+// The c10d backend: libcoll runs the collectives, an inner gloo group point-to-point messages and sparse tensors. All
+// ranks are on one node; otherwise torch_coll creates a gloo group instead.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,7 @@ class Backend final : public Base {
   WorkPointer alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& opts) override;
   WorkPointer barrier(const c10d::BarrierOptions& opts) override;
 
-  // By gloo.
+  // These run in the gloo group.
   WorkPointer send(Tensors& tensors, int to, int tag) override;
   WorkPointer recv(Tensors& tensors, int from, int tag) override;
   WorkPointer recvAnysource(Tensors& tensors, int tag) override;
@@ -43,7 +43,7 @@ class Backend final : public Base {
   void setSequenceNumberForGroup() override {}
   uint64_t getSequenceNumberForGroup() override { return sequence_; }
 
-  // Overrides where this version of torch has the function.
+  // Overrides if this version of torch has the function.
   WorkPointer allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts);
   WorkPointer reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                               const c10d::ReduceScatterOptions& opts);

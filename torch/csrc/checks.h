@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What callers may get wrong, and the blocks of collectives whose ranks have blocks of different lengths.
+// Checks arguments of callers, and computes the blocks of collectives whose ranks have blocks of different lengths.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace torch_coll {
 
-// Each throws what is wrong; `what` names the collective.
+// Each throws an error that names the fault; `what` names the collective.
 void check_all(const Tensors& tensors, const char* what);
 void check_ranks(size_t found, int ranks, const char* what);
 void check_same_type(const at::Tensor& a, const at::Tensor& b, const char* what);
@@ -22,7 +22,7 @@ struct Blocks {
   explicit Blocks(std::vector<size_t> sizes);
 };
 
-// The rows of dimension 0 for each rank; equal parts where `splits` is empty.
+// Returns the rows of dimension 0 for each rank; equal parts if `splits` is empty.
 Blocks blocks_of(const at::Tensor& tensor, const std::vector<int64_t>& splits, int ranks, const char* what);
 
 }  // namespace torch_coll

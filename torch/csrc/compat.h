@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What differs between the versions of torch: 1.13 (Debian 12), 2.6 (13) and 2.14 (unstable). Nothing else asks for a
+// Differences between versions of torch: 1.13 (Debian 12), 2.6 (13) and 2.14 (unstable). No other file depends on the
 // version.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 #define TORCH_COLL_VERSION (TORCH_VERSION_MAJOR * 100 + TORCH_VERSION_MINOR)
 
-// Until 1.13 a third party's backend is a ProcessGroup itself; since 2.0 a ProcessGroup has a Backend for each device.
+// Up to 1.13 a third party's backend is a ProcessGroup itself; since 2.0 a ProcessGroup has a Backend for each device.
 #if TORCH_COLL_VERSION >= 200
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #else
@@ -66,7 +66,7 @@ inline at::Tensor factor_tensor(const c10d::NCCLPreMulSumSupplement& factor) {
 #endif
 }
 
-// The unsigned types that torch has since 2.3, by their size; nothing else has these names.
+// The unsigned types that torch has since 2.3, by their size; earlier versions lack these names.
 inline bool is_wide_unsigned(at::ScalarType type, size_t size_bytes) {
 #if TORCH_COLL_VERSION >= 203
   return (type == at::kUInt16 && size_bytes == 2) || (type == at::kUInt32 && size_bytes == 4) ||

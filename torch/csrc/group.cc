@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-// An allgather by way of a Store: rank 0 collects and publishes, so that each other rank writes one key and reads one.
+// An allgather through a Store: rank 0 collects and publishes, so that each other rank writes one key and reads one.
 class Exchange {
  public:
   Exchange(c10d::Store& store, std::string name, int rank, int ranks)
@@ -51,13 +51,14 @@ int exchange(const void* send, void* recv, size_t bytes, void* context) {
     const Bytes all = store.allgather(Bytes(first, first + bytes));
     memcpy(recv, all.data(), all.size());
     return 0;
-  } catch (...) {  // must not cross libcoll; thrown again by the caller
+  } catch (...) {  // must not cross libcoll; the caller throws it again
     store.raised = std::current_exception();
     return 1;
   }
 }
 
-// Of the node: the boot's identifier, in a fixed number of bytes. Two machines never share it, containers of one do.
+// Identifies the node: the identifier of the boot, in a fixed number of bytes. Two machines never have the same one,
+// containers of one machine do.
 Bytes node_name() {
   std::string name;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank's communicator of libcoll, made through torch's Store. It lives until the backend and the last work are
-// gone.
+// One rank's communicator of libcoll, created through torch's Store. It exists until the backend and the last work have
+// been destroyed.
 #pragma once
 
 #include <mutex>
@@ -15,7 +15,7 @@ namespace torch_coll {
 
 class Group {
  public:
-  // Collective. Throws what libcoll says.
+  // Collective. Throws the error of libcoll.
   Group(c10d::Store& store, int rank, int ranks);
   ~Group();
   Group(const Group&) = delete;
@@ -25,7 +25,7 @@ class Group {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // Ends all waiting on every rank; `why` is what the works of this rank report. The first call counts.
+  // Ends all waiting on every rank; works of this rank report `why`. Only the first call has an effect.
   void abort(const std::string& why);
   // Why this rank has aborted; "" if it has not.
   std::string aborted() const;
@@ -37,7 +37,7 @@ class Group {
   std::string aborted_;
 };
 
-// Whether all ranks run on one node, as their kernels' boot identifiers say. Collective.
+// Returns whether all ranks run on one node, by the boot identifiers of their kernels. Collective.
 bool on_one_node(c10d::Store& store, int rank, int ranks);
 
 }  // namespace torch_coll

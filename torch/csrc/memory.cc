@@ -21,7 +21,7 @@ void* allocate_shared(size_t bytes) {
   return memory;
 }
 
-// Large tensors in shared memory, the others where they were.
+// Allocates large tensors in shared memory, the others with the previous allocator.
 class Allocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) TORCH_COLL_ALLOCATE_CONST override {

@@ -9,7 +9,7 @@ namespace torch_coll {
 // A tensor of kByte, [bytes], with unspecified contents.
 at::Tensor shared_bytes(int64_t bytes);
 
-// From now on torch takes the memory of CPU tensors of at least `least_bytes` from there. A later call changes the
+// From now on torch allocates the memory of CPU tensors of at least `least_bytes` there. A later call changes the
 // limit.
 void use_for_tensors(size_t least_bytes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torch_coll._C: what the Python package needs of the backend.
+// torch_coll._C: the functions of the backend that the Python package needs.
 #include <memory>
 
 #include <pybind11/chrono.h>

@@ -10,7 +10,7 @@
 namespace torch_coll {
 namespace {
 
-// Where one tensor ends the next begins, in one storage: they are one memory already.
+// Returns whether each tensor begins where the previous one ends, in one storage: then they are already one memory.
 bool adjacent(const Tensors& tensors) {
   const char* next = nullptr;
   for (const at::Tensor& tensor : tensors) {
@@ -28,7 +28,7 @@ at::Tensor memory_of(const Tensors& tensors) {
   return at::empty({int64_t(total)}, at::kByte);
 }
 
-// The memory of adjacent tensors, as long as the first of them lives.
+// The memory of adjacent tensors, for the lifetime of the first one.
 at::Tensor one_memory(const Tensors& tensors) {
   int64_t total = 0;
   for (const at::Tensor& tensor : tensors) total += int64_t(bytes_of(tensor));
@@ -52,7 +52,7 @@ const at::Tensor& only(const Tensors& tensors, const char* what) {
 }
 
 at::Tensor for_reading(const at::Tensor& tensor) {
-  // Lazy conjugation and negation are in the tensor, not in its memory.
+  // Lazy conjugation and negation are properties of the tensor, not of its memory.
   return tensor.resolve_conj().resolve_neg().contiguous();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What tensors are to libcoll: contiguous memory. Tensors that are something else are copied to such memory and back.
+// Tensors as contiguous memory for libcoll. Tensors that are not contiguous are copied to such memory and back.
 #pragma once
 
 #include <functional>
@@ -17,18 +17,19 @@ const at::Tensor& only(const Tensors& tensors, const char* what);
 // The tensor itself if it is contiguous, otherwise a contiguous copy of it.
 at::Tensor for_reading(const at::Tensor& tensor);
 
-// Memory for a result: the tensor's own if it is contiguous, otherwise new memory, from which `after` gets a step that
-// copies it to the tensor.
+// Returns memory for a result: the tensor's own if it is contiguous, otherwise new memory, and adds to `after` a step
+// that copies it to the tensor.
 at::Tensor for_writing(const at::Tensor& tensor, std::vector<std::function<void()>>& after);
 
-// Whether the memories of two contiguous tensors overlap.
+// Returns whether the memories of two contiguous tensors overlap.
 bool overlap(const at::Tensor& a, const at::Tensor& b);
 
-// The sizes in bytes of tensors.
+// Returns the sizes of tensors in bytes.
 std::vector<size_t> sizes_of(const Tensors& tensors);
 bool all_equal(const std::vector<size_t>& sizes);
 
-// All tensors one after the other in one memory: without a copy if that is where they are, otherwise [bytes] of kByte.
+// Returns all tensors one after the other in one memory: without a copy if they are adjacent, otherwise [bytes] of
+// kByte.
 at::Tensor joined_for_reading(const Tensors& tensors);
 at::Tensor joined_for_writing(const Tensors& tensors, std::vector<std::function<void()>>& after);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several works as one: what a coalescing manager waits for.
+// Several works as one, for which a coalescing manager waits.
 #pragma once
 
 #include "compat.h"
@@ -33,7 +33,7 @@ class Together final : public c10d::Work {
     for (const WorkPointer& work : works_) work->abort();
   }
 
-  // Complete with the last of the works that have a future.
+  // Complete when the last work that has a future is complete.
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
     c10::List<c10::intrusive_ptr<c10::ivalue::Future>> futures(
         c10::FutureType::create(c10::ListType::create(c10::TensorType::get())));

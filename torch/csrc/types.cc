@@ -45,7 +45,7 @@ const char* name_of(Op::RedOpType op) {
   }
 }
 
-// A bool is true or false after every operation: a sum is the logical or, as NCCL has it.
+// A bool is true or false after every operation: a sum is the logical or, as in NCCL.
 coll_op logical_op(Op::RedOpType op) {
   switch (op) {
     case Op::SUM:

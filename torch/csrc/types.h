@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of reductions: which operation of libcoll, on which datatype, computes torch's operation on a type.
+// The table of reductions: the operation and datatype of libcoll that compute torch's operation on a type.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct Reduction {
   std::optional<at::Tensor> factor;  // multiply each input by it first
 };
 
-// Throws where torch's operation is not defined for the type.
+// Throws if torch's operation is not defined for the type.
 Reduction reduction_of(const c10d::ReduceOp& op, at::ScalarType type);
 
 }  // namespace torch_coll

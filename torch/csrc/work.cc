@@ -36,7 +36,7 @@ Work::Work(std::shared_ptr<Group> group, c10d::OpType type, const char* title, c
     if (status == COLL_OK) {
       requests_.push_back(request);
     } else {
-      // What was started before is under way on the peers, too: only they and this rank together could finish it.
+      // Earlier collectives are active on the peers, too: only they and this rank together could finish them.
       const std::string why = coll_last_error();
       if (!requests_.empty()) group_->abort(describe() + " could not be started: " + why);
       const std::lock_guard<std::mutex> lock(claim_);
@@ -47,13 +47,13 @@ Work::Work(std::shared_ptr<Group> group, c10d::OpType type, const char* title, c
   }
 }
 
-// With the claim. True when all requests are complete, and then the work is.
+// The caller holds the claim. Returns true when all requests, and so the work, are complete.
 bool Work::ask() {
   for (coll_request*& request : requests_) {
     if (request == nullptr) continue;
     int complete_now = 0;
     const coll_status status = coll_test(&request, &complete_now);
-    if (status != COLL_OK && complete_now == 0) continue;  // out of memory for the moment: asked again
+    if (status != COLL_OK && complete_now == 0) continue;  // out of memory at the moment: tested again later
     if (status != COLL_OK) {
       const std::string why = coll_last_error();
       for (coll_request*& other : requests_) coll_wait(&other);  // they fail, too
@@ -68,7 +68,7 @@ bool Work::ask() {
   return true;
 }
 
-// With the claim.
+// The caller holds the claim.
 void Work::complete(coll_status status, const std::string& why) {
   std::exception_ptr problem;
   if (status == COLL_OK) {
@@ -129,7 +129,7 @@ bool Work::wait(Milliseconds timeout) {
         complete(status, why);
       }
     } else {
-      // A wait of its own limit: the collective goes on when that is over.
+      // A wait with a timeout of its own: the collective continues when it expires.
       const auto until = Clock::now() + timeout;
       for (int asked = 0; !poll() && Clock::now() < until; asked++) {
         if (asked < 100) std::this_thread::yield();

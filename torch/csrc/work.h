@@ -22,7 +22,7 @@
 
 namespace torch_coll {
 
-// What a collective consists of: requests to start, buffers that they use, and what makes results of them.
+// The parts of a collective: requests to start, buffers that they use, and steps that produce the results.
 struct Plan {
   std::vector<std::function<coll_status(coll_comm*, coll_request**)>> starts;
   std::vector<at::Tensor> held;
@@ -33,7 +33,7 @@ class Work final : public c10d::Work {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Starts the plan. Throws when it cannot be started. `outputs` are the result, of the work and of its future.
+  // Starts the plan. Throws if it cannot be started. `outputs` are the result of the work and of its future.
   Work(std::shared_ptr<Group> group, c10d::OpType type, const char* title, const c10::optional<Tensors>& inputs,
        Plan plan, c10::IValue outputs, uint64_t sequence, Milliseconds timeout);
 
@@ -48,18 +48,18 @@ class Work final : public c10d::Work {
   uint64_t getSequencenumber() const;
   Milliseconds getTimeout() const;
 
-  // For the worker. Asks the requests, unless another thread does; true when the work is complete.
+  // For the worker. Tests the requests unless another thread does; returns true when the work is complete.
   bool poll();
   bool done() const { return done_.load(std::memory_order_acquire); }
-  // A thread waits for it, and so advances it.
+  // Whether a thread waits for the work, and so advances it.
   bool claimed() const { return waiters_.load(std::memory_order_relaxed) != 0; }
-  // No thread waits for it, and none has for a while.
+  // Whether no thread waits for the work, and none has for a while.
   bool neglected(Clock::time_point now) const { return !done() && !claimed() && now - (deadline_ - timeout_) > grace; }
   // Aborts the communicator if the time is up.
   void check_deadline(Clock::time_point now);
 
  private:
-  // Most callers wait at once. A worker that meddled would make them wait for itself, when it loses its core meanwhile.
+  // Most callers wait at once. A worker that held the claim would make them wait for itself if it lost its core.
   static constexpr std::chrono::microseconds grace{150};
 
   bool ask();

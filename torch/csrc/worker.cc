@@ -15,9 +15,9 @@ using std::chrono::microseconds;
 constexpr microseconds shortest_nap{30}, longest_nap{250};
 constexpr int yields_before_naps = 20;
 constexpr std::chrono::milliseconds until_sleep{20};
-// While threads wait for all works, only timeouts are left to look after.
+// While threads wait for all works, only timeouts have to be checked.
 constexpr std::chrono::milliseconds attended_nap{20};
-// A round in which nothing moves takes less.
+// A round without progress takes less.
 constexpr microseconds round_with_progress{4};
 
 std::atomic<Worker*> current{nullptr};
@@ -65,7 +65,7 @@ void Worker::stop() {
   if (worker->thread_.joinable()) worker->thread_.join();
 }
 
-// One round over the works; removes those that are complete. True if one of them was neglected.
+// Runs one round over the works; removes complete ones. Returns true if one of them was neglected.
 bool Worker::look_after(std::vector<c10::intrusive_ptr<Work>>& works, Clock::time_point now) {
   bool neglected = false;
   for (const c10::intrusive_ptr<Work>& work : works) neglected |= work->neglected(now);
@@ -76,7 +76,7 @@ bool Worker::look_after(std::vector<c10::intrusive_ptr<Work>>& works, Clock::tim
   return neglected;
 }
 
-// Waits for new works at most that long; a caller wakes the worker only if it `hears`.
+// Waits at most this long for new works; a caller wakes the worker only if it `hears`.
 void Worker::nap(Clock::duration length, bool hears) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (stop_ || !added_.empty()) return;
@@ -85,7 +85,8 @@ void Worker::nap(Clock::duration length, bool hears) {
   asleep_ = false;
 }
 
-// Moves new works to `works`; sleeps while there are none, after a while until there are. False at the end.
+// Moves new works to `works`; sleeps while there are none: for a while, then until a caller wakes it. Returns false at
+// the end.
 bool Worker::take_added(std::vector<c10::intrusive_ptr<Work>>& works, Clock::time_point busy) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (works.empty() && added_.empty() && !stop_) {

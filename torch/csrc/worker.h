@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The thread that advances collectives while no thread waits for them, and that knows their timeouts. One a
-// process, for all groups.
+// The thread that advances collectives while no thread waits for them, and checks their timeouts. One per process, for
+// all groups.
 //
-// It must not cost the calls that are waited for at once, which need no help: so a caller wakes it only from a sleep
-// without end. After that it looks around by itself, in naps, and goes back to sleep when nothing has come for a while.
-// It naps briefly while works advance, and for longer while threads wait for all of them.
+// Calls that are waited for at once need no help and must not pay for it: a caller wakes the worker only from a sleep
+// without timeout. Then it polls in short naps, and sleeps again after a while without works. Naps are short while
+// works advance, and longer while threads wait for all of them.
 #pragma once
 
 #include <condition_variable>
@@ -18,12 +18,12 @@ namespace torch_coll {
 
 class Worker {
  public:
-  // The process's own; a child of fork() gets one of its own. Never destroyed.
+  // The worker of this process; a child of fork() gets one of its own. Never destroyed.
   static Worker& get();
 
   void add(c10::intrusive_ptr<Work> work);
 
-  // Ends the thread, for the end of the process. Works that are added later start it again.
+  // Ends the thread, at the end of the process. Works that are added later start it again.
   static void stop();
 
  private:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded into a program of MPICH over UCX: tells the bytes of every message that a broadcast or an allreduce sends, which
-// is where its algorithms differ. MPICH's own functions cannot be interposed, those of UCX below it can.
+// Preloaded into a program of MPICH over UCX: prints the bytes of every message of a broadcast or an allreduce, by which
+// algorithms can be distinguished. MPICH's own functions cannot be interposed, those of UCX can.
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 #include <ucp/api/ucp.h>
 
-// What is sent, in one line: ranks write to the same place.
+// Prints one line with one write, because ranks share the stream.
 static char line[4096];
 static int length;  // 0: outside
 

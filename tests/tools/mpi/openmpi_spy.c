@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded into a program of Open MPI: tells which of its algorithms serves a broadcast or an allreduce, and lets it. Arguments
-// are passed on as they come: all are integers and pointers, at most ten.
+// Preloaded into a program of Open MPI: prints which algorithm serves a broadcast or an allreduce, and calls it. Arguments
+// are forwarded without change: all are integers and pointers, at most ten.
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -19,7 +19,7 @@ Source::Source(char* shared, size_t bytes, const Token& key) : bytes_(bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
   data_ = static_cast<char*>(memory);
-  // Pages as malloc's are: what is measured counts pages of 4 KiB.
+  // Use small pages, as malloc() does: the benchmark counts pages of 4 KiB.
   madvise(data_, bytes, MADV_NOHUGEPAGE);
   std::memset(data_, 1, bytes);
   place_.pid = getpid();
@@ -82,7 +82,7 @@ class KcollCopyAccess : public Access {
   KcollStatus status_ = KcollStatus::ok;
 };
 
-// Looks at the generation before and after, as every user of a mapping has to.
+// Checks the generation before and after each access, as every user of a mapping must.
 class KcollMapAccess : public Access {
  public:
   explicit KcollMapAccess(std::unique_ptr<KcollMapping> mapping) : mapping_(std::move(mapping)) {}
@@ -115,35 +115,35 @@ class ShmAccess : public Access {
   char* const shared_;
 };
 
-// Whether the module leaves pages pinned that were pinned for a copy.
+// Returns whether the module keeps pages pinned after a copy.
 bool keeps_pins() {
   int mode = 0;
   std::ifstream("/sys/module/kcoll/parameters/pin_mode") >> mode;
   return mode != 2;
 }
 
-uint64_t cookie_of(CopyPath way, const Place& place) {
-  if (way == CopyPath::kcoll_uncached) return place.uncached;
-  return way == CopyPath::kcoll_ungated ? place.ungated : place.cookie;
+uint64_t cookie_of(CopyPath path, const Place& place) {
+  if (path == CopyPath::kcoll_uncached) return place.uncached;
+  return path == CopyPath::kcoll_ungated ? place.ungated : place.cookie;
 }
 
 }  // namespace
 
-std::unique_ptr<Access> make_access(CopyPath way, const Place& place, std::string& problem) {
+std::unique_ptr<Access> make_access(CopyPath path, const Place& place, std::string& problem) {
   problem.clear();
-  if (way == CopyPath::cma) return std::make_unique<CmaAccess>(place);
-  if (way == CopyPath::shm) return std::make_unique<ShmAccess>(place.shared);
+  if (path == CopyPath::cma) return std::make_unique<CmaAccess>(place);
+  if (path == CopyPath::shm) return std::make_unique<ShmAccess>(place.shared);
   KcollStatus status;
   auto device = KcollDevice::own(status);
   std::unique_ptr<Access> access;
-  const uint64_t cookie = cookie_of(way, place);
+  const uint64_t cookie = cookie_of(path, place);
   if (device != nullptr && cookie == 0) {
     problem = "the other process could not register its memory with kcoll";
   } else if (device != nullptr && cookie != place.cookie && keeps_pins()) {
     problem =
         "the module keeps pages pinned after the first access; run as root: echo 2 > "
         "/sys/module/kcoll/parameters/pin_mode";
-  } else if (device != nullptr && way != CopyPath::kcoll_map) {
+  } else if (device != nullptr && path != CopyPath::kcoll_map) {
     access = std::make_unique<KcollCopyAccess>(device, cookie);
   } else if (device != nullptr) {
     auto mapping = KcollMapping::attach(device, place.cookie, 0, 0, KcollDirection::both, status);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl bench contention: what accesses to another process's memory cost when several happen at once.
+// collctl bench contention: measures concurrent accesses to another process's memory.
 #include "tools/bench/contention/contention.h"
 
 #include <algorithm>
@@ -27,13 +27,13 @@ using nlohmann::ordered_json;
 
 struct ContentionOptions {
   int ranks = 0;
-  std::vector<std::string> ways, patterns;
+  std::vector<std::string> paths, patterns;
   std::string pages = "1,16,256", record;
   double seconds = 0.02;
   bool busy = false, json = false;
 };
 
-// The values whose names were given, each once, or all.
+// Returns the values whose names were given, each once; all values if no name was given.
 template <class Value, size_t n>
 std::vector<Value> chosen(const std::vector<std::string>& words, const std::array<const char*, n>& names,
                           const char* option) {
@@ -49,7 +49,7 @@ std::vector<Value> chosen(const std::vector<std::string>& words, const std::arra
 ContentionTask task_of(const ContentionOptions& options) {
   ContentionTask task;
   task.ranks = options.ranks;
-  task.ways = chosen<CopyPath>(options.ways, way_names, "--transport");
+  task.paths = chosen<CopyPath>(options.paths, path_names, "--transport");
   task.patterns = chosen<AccessPattern>(options.patterns, pattern_names, "--pattern");
   task.pages = parse_numbers(options.pages, "--pages", 1, 1 << 16);
   task.seconds = options.seconds;
@@ -61,13 +61,13 @@ ordered_json counted(double value) { return value < 0 ? ordered_json(nullptr) : 
 
 ordered_json to_json(const ContentionTask& task, const ContentionResult& result) {
   ordered_json transports = ordered_json::object(), rows = ordered_json::array();
-  for (size_t i = 0; i < task.ways.size(); ++i) {
-    ordered_json& entry = transports[way_names[size_t(task.ways[i])]];
+  for (size_t i = 0; i < task.paths.size(); ++i) {
+    ordered_json& entry = transports[path_names[size_t(task.paths[i])]];
     entry["works"] = result.problems[i].empty();
     if (!result.problems[i].empty()) entry["problem"] = result.problems[i];
   }
   for (const ContentionCell& cell : result.cells)
-    rows.push_back({{"transport", way_names[size_t(cell.way)]},
+    rows.push_back({{"transport", path_names[size_t(cell.path)]},
                     {"pattern", pattern_names[size_t(cell.pattern)]},
                     {"pages", cell.pages},
                     {"concurrent", cell.concurrent},
@@ -106,11 +106,11 @@ void print_table(const ContentionTask& task, const ContentionResult& result) {
         head.push_back(fmt::format("{} at once", concurrent));
       if (counts) head.insert(head.end(), {"locks", "lock waits", "gate waits", "pages pinned"});
       table.row(head);
-      for (size_t way = 0; way < task.ways.size(); ++way) {
-        std::vector<std::string> row = {way_names[size_t(task.ways[way])]};
+      for (size_t path = 0; path < task.paths.size(); ++path) {
+        std::vector<std::string> row = {path_names[size_t(task.paths[path])]};
         const ContentionCell* last = nullptr;
         for (const ContentionCell& cell : result.cells) {
-          if (cell.way != task.ways[way] || cell.pattern != pattern || cell.pages != pages) continue;
+          if (cell.path != task.paths[path] || cell.pattern != pattern || cell.pages != pages) continue;
           row.push_back(cell.concurrent == 1 ? us_text(cell.median_us) : fmt::format("x {:.2f}", cell.relative));
           last = &cell;
         }
@@ -123,10 +123,10 @@ void print_table(const ContentionTask& task, const ContentionResult& result) {
       }
       fmt::print("{}\n", table.text(2));
     }
-  for (size_t way = 0; way < task.ways.size(); ++way)
-    if (!result.problems[way].empty())
-      fmt::print("{}\n", wrapped(fmt::format("{} does not work here: {}", way_names[size_t(task.ways[way])],
-                                             result.problems[way]),
+  for (size_t path = 0; path < task.paths.size(); ++path)
+    if (!result.problems[path].empty())
+      fmt::print("{}\n", wrapped(fmt::format("{} does not work here: {}", path_names[size_t(task.paths[path])],
+                                             result.problems[path]),
                                  2));
   std::string note =
       result.spin ? "Times are those of the slowest process after a common start; x is the ratio to the time alone"
@@ -176,7 +176,7 @@ void add_contention(Command& app, Action& action) {
       ->required()
       ->range(1, int(LOCKSTEP_MAX_RANKS))
       ->option_text("N");
-  sub->add_option("--transport", options->ways,
+  sub->add_option("--transport", options->paths,
                   "cma, kcoll_copy, kcoll_map, shm, kcoll_uncached (as kcoll_copy, but no\n"
                   "page is pinned yet), kcoll_ungated (the same without the module's\n"
                   "gate); default: all")

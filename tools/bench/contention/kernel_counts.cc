@@ -41,7 +41,7 @@ uint64_t EventCounter::count() const {
 }
 
 uint64_t pages_pinned() {
-  // Reading it folds in what each processor has counted for itself.
+  // Reading this file makes the kernel add up the counts of all processors.
   std::ifstream("/proc/sys/vm/stat_refresh").get();
   std::ifstream file("/proc/vmstat");
   std::string name;

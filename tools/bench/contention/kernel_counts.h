@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel did for a process, counted: needs root, tracefs and a kernel with the tracepoints.
+// Counts events of the kernel for one process. Needs root, tracefs and a kernel with these tracepoints.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace coll::tools {
 
-// An address space's mmap_lock was taken, the thread's own or another's; a thread begins to wait for any lock; a task
-// begins to wait at kcoll's gate.
+// The tracepoints: mmap_lock of any address space was taken; a thread starts to wait for any lock; a task starts to
+// wait at the gate of kcoll.
 inline constexpr const char* lock_taken_event = "mmap_lock/mmap_lock_acquire_returned";
 inline constexpr const char* lock_wait_event = "lock/contention_begin";
 inline constexpr const char* gate_wait_event = "kcoll/kcoll_gate";
 
-// How often one of the kernel's tracepoints was met by the calling thread. While a counter is open each meeting costs a
-// little more.
+// Counts how often the calling thread hits one tracepoint of the kernel. While a counter is open, each hit is a little
+// slower.
 class EventCounter {
  public:
-  // Null and why.
+  // Returns null and the reason in `problem` if the counter cannot be opened.
   static std::unique_ptr<EventCounter> open(const char* event, std::string& problem);
   ~EventCounter();
   EventCounter(const EventCounter&) = delete;
@@ -31,7 +31,7 @@ class EventCounter {
   const int descriptor_;
 };
 
-// Pages that the kernel has pinned for copies since it was booted, for all processes; 0 where it does not tell.
+// Pages that the kernel has pinned since boot, for all processes; 0 if it does not count them.
 uint64_t pages_pinned();
 
 }  // namespace coll::tools

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The processes of collctl bench contention. Those that access start each access together (bench/lockstep) and are
-// pinned when there are enough processors; the one whose memory most of them use sleeps meanwhile, or maps and unmaps
-// memory. All ways take turns, so that whatever drifts drifts under all alike.
+// The processes of collctl bench contention. Accessing processes start each access together (bench/lockstep) and are
+// pinned if there are enough processors. The process at rest, which owns the memory in most patterns, sleeps, or maps
+// and unmaps memory (--busy). All paths are timed in alternating bursts, so that slow changes of the machine affect
+// them alike.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -26,19 +27,19 @@ namespace {
 
 constexpr size_t page_bytes = 4096;
 constexpr int counted_accesses = 50;
-constexpr int turns = 5;  // of each way, of one measurement
+constexpr int bursts = 5;  // per path and measurement
 constexpr size_t busy_bytes = 64 * page_bytes;
 
-// What all processes share, besides the memory of the way `shm`.
+// Memory that all processes share, besides that of the path `shm`.
 struct Board {
   pthread_barrier_t all, accessing;
   transport::Token key;
   Place places[LOCKSTEP_MAX_RANKS + 1];
-  char problems[way_names.size()][300];
+  char problems[path_names.size()][300];
   char counts_problem[300];
-  std::atomic<uint32_t> failures[way_names.size()], counts_failures;
-  std::atomic<uint32_t> finished;  // measurements
-  std::atomic<int> measured;       // processes that have nothing left to measure
+  std::atomic<uint32_t> failures[path_names.size()], counts_failures;
+  std::atomic<uint32_t> finished;  // number of finished measurements
+  std::atomic<int> measured;       // number of processes that have finished all measurements
   std::atomic<int64_t> wrong;
   FirstProblem failure;
 };
@@ -53,7 +54,7 @@ pthread_barrier_t make_barrier(unsigned count) {
   return barrier;
 }
 
-// What lies at each byte of a process's memory, different for every process and word.
+// Returns the expected word at an index of a process's memory: different for every process and word.
 uint64_t word_of(int process, size_t index) {
   return (uint64_t(process) + 1) * 0x9e3779b97f4a7c15ULL + index * 0x85ebca77c2b2ae63ULL;
 }
@@ -75,27 +76,27 @@ int64_t count_wrong(const char* memory, size_t bytes, int process, size_t offset
   return wrong;
 }
 
-// Whole pages, so that they can lie side by side.
+// Rounded up to whole pages, so that segments can follow each other in one mapping.
 size_t segment_bytes() { return (lockstep_segment_bytes() + page_bytes - 1) / page_bytes * page_bytes; }
 
-// All that one run has, made before the processes are forked.
+// Everything that one run needs, created before the processes are forked.
 struct Run {
   const ContentionTask& task;
-  size_t slot_bytes = 0;  // the largest access
+  size_t slot_bytes = 0;  // size of the largest access
   bool spin = false;
   std::vector<int> cpus;
   Board* board = nullptr;
   char* segments = nullptr;  // of lockstep, one for each number of concurrent accesses
-  char* shared = nullptr;    // memory of the way shm: of each process in turn
+  char* shared = nullptr;    // memory of the path shm, one part per process
   ContentionCell* cells = nullptr;
 
   int at_rest() const { return task.ranks; }
-  // The process at rest has a slot for each other; the others have one.
+  // The process at rest has one slot for each accessing process, the others have one slot.
   size_t source_bytes(int process) const { return slot_bytes * size_t(process == at_rest() ? task.ranks : 1); }
   char* shared_of(int process) const { return shared + slot_bytes * size_t(process); }
-  size_t cells_per_way() const { return task.patterns.size() * task.pages.size() * size_t(task.ranks); }
-  ContentionCell& cell(size_t way, size_t pattern, size_t pages, int concurrent) const {
-    return cells[((way * task.patterns.size() + pattern) * task.pages.size() + pages) * size_t(task.ranks) +
+  size_t cells_per_path() const { return task.patterns.size() * task.pages.size() * size_t(task.ranks); }
+  ContentionCell& cell(size_t path, size_t pattern, size_t pages, int concurrent) const {
+    return cells[((path * task.patterns.size() + pattern) * task.pages.size() + pages) * size_t(task.ranks) +
                  size_t(concurrent - 1)];
   }
 };
@@ -122,7 +123,7 @@ class Process {
       map_and_unmap();
     }
     pthread_barrier_wait(&board_.all);
-    // What was written here was put back at the end; whatever else has changed was not meant.
+    // Writes were undone after each measurement, so every changed byte is an error.
     board_.wrong += count_wrong(source_.data(), run_.source_bytes(self_), self_, 0) +
                     count_wrong(shared_, run_.source_bytes(self_), self_, 0);
     pthread_barrier_wait(&board_.all);
@@ -132,7 +133,7 @@ class Process {
 
  private:
   int fail(const std::string& text) {
-    board_.failure.tell("process " + std::to_string(self_) + ": " + text);
+    board_.failure.report("process " + std::to_string(self_) + ": " + text);
     return 1;
   }
 
@@ -144,16 +145,16 @@ class Process {
       steps_.push_back(self_ < concurrent ? lockstep_attach(segment, self_, concurrent, run_.spin) : nullptr);
       if (self_ < concurrent && steps_.back() == nullptr) return fail("cannot allocate memory for the clocks"), false;
     }
-    for (size_t way = 0; way < run_.task.ways.size(); ++way)
-      if (works(way)) working_.push_back(way);
-      else if (self_ == 0) board_.finished += uint32_t(2 * run_.cells_per_way());
-    if (!each_place(&Process::time_ways)) return false;
-    if (open_counters()) return each_place(&Process::count_ways);
-    if (self_ == 0) board_.finished += uint32_t(working_.size() * run_.cells_per_way());
+    for (size_t path = 0; path < run_.task.paths.size(); ++path)
+      if (works(path)) working_.push_back(path);
+      else if (self_ == 0) board_.finished += uint32_t(2 * run_.cells_per_path());
+    if (!each_place(&Process::time_paths)) return false;
+    if (open_counters()) return each_place(&Process::count_paths);
+    if (self_ == 0) board_.finished += uint32_t(working_.size() * run_.cells_per_path());
     return true;
   }
 
-  // As an allocator does, until all others have measured.
+  // Maps and unmaps memory, as an allocator does, until all other processes have finished.
   void map_and_unmap() {
     while (board_.measured < run_.task.ranks) {
       void* memory = mmap(nullptr, busy_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -163,48 +164,48 @@ class Process {
     }
   }
 
-  // ---- what works ----------------------------------------------------------------------------------------------
+  // ---- which paths work ----------------------------------------------------------------------------------------
 
-  // A way works when all processes can read a byte of each memory that they will use.
-  bool works(size_t way) {
-    CopyPath kind = run_.task.ways[way];
+  // A path works if all processes can read a byte of each memory that they will use.
+  bool works(size_t path) {
+    CopyPath kind = run_.task.paths[path];
     std::string problem;
-    Reach& reach = reaches_.emplace_back();
-    reach.rest = make_access(kind, board_.places[run_.at_rest()], problem);
-    if (reach.rest != nullptr) reach.neighbour = make_access(kind, board_.places[neighbour()], problem);
+    Accesses& accesses = accesses_.emplace_back();
+    accesses.rest = make_access(kind, board_.places[run_.at_rest()], problem);
+    if (accesses.rest != nullptr) accesses.neighbour = make_access(kind, board_.places[neighbour()], problem);
     char byte;
-    for (Access* access : {reach.rest.get(), reach.neighbour.get()})
+    for (Access* access : {accesses.rest.get(), accesses.neighbour.get()})
       if (problem.empty() && !access->read(0, &byte, 1)) problem = access->problem();
-    if (!problem.empty() && board_.failures[way].fetch_add(1) == 0)
-      std::snprintf(board_.problems[way], sizeof board_.problems[way], "%s", problem.c_str());
+    if (!problem.empty() && board_.failures[path].fetch_add(1) == 0)
+      std::snprintf(board_.problems[path], sizeof board_.problems[path], "%s", problem.c_str());
     pthread_barrier_wait(&board_.accessing);
-    return board_.failures[way] == 0;
+    return board_.failures[path] == 0;
   }
 
   int neighbour() const { return self_ == 0 ? run_.at_rest() : self_ - 1; }
 
-  // The cells of all ways that work, of one pattern, size and number of accesses at once.
+  // The cells of all working paths for one pattern, size and number of concurrent accesses.
   using Cells = std::vector<ContentionCell*>;
 
-  bool each_place(bool (Process::*measure_ways)(const Cells&)) {
+  bool each_place(bool (Process::*measure_paths)(const Cells&)) {
     for (size_t pattern = 0; pattern < run_.task.patterns.size() && !working_.empty(); ++pattern)
       for (size_t pages = 0; pages < run_.task.pages.size(); ++pages)
         for (int concurrent = 1; concurrent <= run_.task.ranks; ++concurrent) {
-          // Whoever has no part sleeps.
+          // Processes without a part sleep here.
           pthread_barrier_wait(&board_.accessing);
           if (self_ >= concurrent) continue;
           Cells cells;
-          for (size_t way : working_) {
-            cells.push_back(&run_.cell(way, pattern, pages, concurrent));
+          for (size_t path : working_) {
+            cells.push_back(&run_.cell(path, pattern, pages, concurrent));
             if (self_ != 0) continue;
             ContentionCell& cell = *cells.back();
-            cell.way = run_.task.ways[way];
+            cell.path = run_.task.paths[path];
             cell.pattern = run_.task.patterns[pattern];
             cell.pages = run_.task.pages[pages];
             cell.concurrent = concurrent;
           }
           lockstep_start(steps_[size_t(concurrent - 1)]);
-          if (!(this->*measure_ways)(cells)) return false;
+          if (!(this->*measure_paths)(cells)) return false;
           if (self_ == 0) board_.finished += uint32_t(cells.size());
         }
     return true;
@@ -218,23 +219,24 @@ class Process {
     return cell.pattern == AccessPattern::all_to_all ? neighbour() : run_.at_rest();
   }
   size_t offset_of(const ContentionCell& cell) const {
-    const bool apart = cell.pattern == AccessPattern::one_to_all_apart || cell.pattern == AccessPattern::all_to_one;
-    return apart ? size_t(self_) * run_.slot_bytes : 0;
+    const bool separate = cell.pattern == AccessPattern::one_to_all_apart || cell.pattern == AccessPattern::all_to_one;
+    return separate ? size_t(self_) * run_.slot_bytes : 0;
   }
   Access& access_of(const ContentionCell& cell) {
-    const size_t way = size_t(std::ranges::find(run_.task.ways, cell.way) - run_.task.ways.begin());
-    return cell.pattern == AccessPattern::all_to_all ? *reaches_[way].neighbour : *reaches_[way].rest;
+    const size_t path = size_t(std::ranges::find(run_.task.paths, cell.path) - run_.task.paths.begin());
+    return cell.pattern == AccessPattern::all_to_all ? *accesses_[path].neighbour : *accesses_[path].rest;
   }
 
-  bool move(const ContentionCell& cell) {
+  bool access_memory(const ContentionCell& cell) {
     Access& access = access_of(cell);
     const bool done = writes(cell) ? access.write(offset_of(cell), local_.data(), bytes_of(cell))
                                    : access.read(offset_of(cell), local_.data(), bytes_of(cell));
-    if (!done) fail(fmt::format("{}: {}", way_names[size_t(cell.way)], access.problem()));
+    if (!done) fail(fmt::format("{}: {}", path_names[size_t(cell.path)], access.problem()));
     return done;
   }
 
-  // What was read is the source's; what was written is there, and is replaced by what was before.
+  // Checks that the bytes read are the source's, or that the bytes written have arrived; then restores what was there
+  // before.
   bool check(const ContentionCell& cell) {
     const size_t bytes = bytes_of(cell), offset = offset_of(cell);
     if (!writes(cell)) {
@@ -253,25 +255,25 @@ class Process {
 
   // ---- measuring -----------------------------------------------------------------------------------------------
 
-  bool time_ways(const Cells& cells) {
+  bool time_paths(const Cells& cells) {
     lockstep* step = steps_[size_t(cells[0]->concurrent - 1)];
-    std::vector<int> iterations;  // of one turn
+    std::vector<int> iterations;  // of one burst
     std::vector<std::vector<double>> us(cells.size());
     for (const ContentionCell* cell : cells) {
       double took = 0;
       for (int warm = 0; warm < 3; ++warm) {
         lockstep_start(step);
         const double begin = now();
-        if (!move(*cell)) return false;
+        if (!access_memory(*cell)) return false;
         took = now() - begin;
       }
-      const double wanted = run_.task.seconds / turns / std::max(took, 1e-7);
+      const double wanted = run_.task.seconds / bursts / std::max(took, 1e-7);
       iterations.push_back(
-          int(lockstep_agree(step, int64_t(std::clamp(wanted, 2.0, double(LOCKSTEP_MAX_ITERATIONS / turns))))));
+          int(lockstep_agree(step, int64_t(std::clamp(wanted, 2.0, double(LOCKSTEP_MAX_ITERATIONS / bursts))))));
     }
-    for (int turn = 0; turn < turns; ++turn)
+    for (int burst = 0; burst < bursts; ++burst)
       for (size_t i = 0; i < cells.size(); ++i)
-        if (!time_turn(*cells[i], iterations[i], us[i])) return false;
+        if (!time_burst(*cells[i], iterations[i], us[i])) return false;
     for (size_t i = 0; i < cells.size() && self_ == 0; ++i) {
       std::ranges::sort(us[i]);
       cells[i]->iterations = uint32_t(us[i].size());
@@ -282,14 +284,14 @@ class Process {
     return true;
   }
 
-  // Process 0 adds how long each iteration took.
-  bool time_turn(const ContentionCell& cell, int iterations, std::vector<double>& us) {
+  // Process 0 appends the duration of each iteration.
+  bool time_burst(const ContentionCell& cell, int iterations, std::vector<double>& us) {
     lockstep* step = steps_[size_t(cell.concurrent - 1)];
     fill(local_.data(), bytes_of(cell), self_, 0);
     for (int i = 0; i < iterations; ++i) {
       lockstep_start(step);
       const uint64_t begin = lockstep_ticks();
-      if (!move(cell)) return false;
+      if (!access_memory(cell)) return false;
       lockstep_record(step, i, begin, lockstep_ticks());
     }
     lockstep_start(step);
@@ -298,7 +300,7 @@ class Process {
     return check(cell);
   }
 
-  // All who can count, or none. Whether there is a gate to count depends on the module alone.
+  // Returns whether all processes can count. The counter of the gate is optional: it needs the module.
   bool open_counters() {
     std::string problem, no_module;
     locks_ = EventCounter::open(lock_taken_event, problem);
@@ -310,14 +312,14 @@ class Process {
     return board_.counts_failures == 0;
   }
 
-  bool count_ways(const Cells& cells) {
+  bool count_paths(const Cells& cells) {
     return std::ranges::all_of(cells, [this](ContentionCell* cell) { return count_cell(*cell) && check(*cell); });
   }
 
   bool count_cell(ContentionCell& cell) {
     lockstep* step = steps_[size_t(cell.concurrent - 1)];
     fill(local_.data(), bytes_of(cell), self_, 0);
-    if (!move(cell)) return false;  // first use is not what is counted
+    if (!access_memory(cell)) return false;  // the first access is not counted
     lockstep_start(step);
     const uint64_t pinned = self_ == 0 ? pages_pinned() : 0;
     const double accesses = double(counted_accesses) * cell.concurrent;
@@ -330,7 +332,7 @@ class Process {
     lockstep_start(step);
     for (size_t i = 0; i < std::size(counted); ++i) met[i] = count(counted[i].counter);
     for (int i = 0; i < counted_accesses; ++i)
-      if (!move(cell)) return false;
+      if (!access_memory(cell)) return false;
     for (size_t i = 0; i < std::size(counted); ++i) met[i] = count(counted[i].counter) - met[i];
     for (size_t i = 0; i < std::size(counted); ++i) {
       const int64_t all = lockstep_sum(step, met[i]);
@@ -347,13 +349,13 @@ class Process {
   const int self_;
   char* const shared_;
   Source source_;
-  std::vector<lockstep*> steps_;  // [concurrent - 1]; null: no part in it
+  std::vector<lockstep*> steps_;  // [concurrent - 1]; null: this process takes no part
   std::vector<char> local_;
-  struct Reach {
+  struct Accesses {
     std::unique_ptr<Access> rest, neighbour;
   };
-  std::vector<Reach> reaches_;   // [ways]
-  std::vector<size_t> working_;  // ways
+  std::vector<Accesses> accesses_;  // [paths]
+  std::vector<size_t> working_;     // paths that work
   std::unique_ptr<EventCounter> locks_, lock_waits_, gate_waits_;
 };
 
@@ -365,7 +367,7 @@ ContentionResult measure_contention(const ContentionTask& task, const std::funct
   run.cpus = allowed_cpus();
   run.spin = run.cpus.size() >= size_t(task.ranks + task.busy);
   constexpr const char* none = "no shared memory for the processes; give fewer ranks or smaller --pages";
-  const size_t cells = run.cells_per_way() * task.ways.size();
+  const size_t cells = run.cells_per_path() * task.paths.size();
   const SharedMemory board(sizeof(Board), none), segments(segment_bytes() * size_t(task.ranks), none),
       shared(run.slot_bytes * size_t(2 * task.ranks), none), cell_memory(cells * sizeof(ContentionCell), none);
   run.board = new (board.data()) Board{};
@@ -376,7 +378,7 @@ ContentionResult measure_contention(const ContentionTask& task, const std::funct
   run.shared = shared.data();
   run.cells = reinterpret_cast<ContentionCell*>(cell_memory.data());
   for (size_t i = 0; i < cells; ++i) new (&run.cells[i]) ContentionCell{};
-  lockstep_ns_per_tick();  // once, for all
+  lockstep_ns_per_tick();  // measures the clock once, before the fork
 
   const std::string problem = run_ranks(
       task.ranks + 1, {}, 0, [&](int self) { return Process(run, self).run(); },
@@ -387,12 +389,12 @@ ContentionResult measure_contention(const ContentionTask& task, const std::funct
   result.spin = run.spin;
   result.wrong = run.board->wrong;
   result.counts_problem = run.board->counts_problem;
-  for (size_t way = 0; way < task.ways.size(); ++way) {
-    result.problems.push_back(run.board->problems[way]);
+  for (size_t path = 0; path < task.paths.size(); ++path) {
+    result.problems.push_back(run.board->problems[path]);
     if (!result.problems.back().empty()) continue;
-    for (size_t i = 0; i < run.cells_per_way(); ++i) {
-      ContentionCell cell = run.cells[way * run.cells_per_way() + i];
-      const ContentionCell& alone = run.cells[way * run.cells_per_way() + i - size_t(cell.concurrent - 1)];
+    for (size_t i = 0; i < run.cells_per_path(); ++i) {
+      ContentionCell cell = run.cells[path * run.cells_per_path() + i];
+      const ContentionCell& alone = run.cells[path * run.cells_per_path() + i - size_t(cell.concurrent - 1)];
       cell.relative = cell.median_us / alone.median_us;
       result.cells.push_back(cell);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl bench prediction: compares, by collective and size, the times that this machine's table predicts with measured
-// ones, and the algorithm that communicators select with the fastest one. All of a size run in turns, in one run.
+// collctl bench prediction: compares, for each collective and size, the predicted time of this machine's table with the
+// measured one, and the selected algorithm with the fastest one. All algorithms of a size are timed in turn in one run.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/fingerprint.h"
-#include "tools/calibrate/choose/contest.h"
+#include "tools/calibrate/choose/comparison.h"
 #include "tools/calibrate/choose/prices.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
@@ -30,51 +30,51 @@ constexpr double most_error = 0.25, near_best = 1.10, share_wanted = 0.90;
 
 struct PredictionOptions {
   std::string collective = "all", sizes = "4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M";
-  int ranks = 2, candidates = 64;
+  int ranks = 2, most_candidates = 64;
   double seconds = 0.5;
   bool json = false;
 };
 
 // One collective and size.
 struct Cell {
-  tune::Selection taken;
-  Contest contest;  // the one that is taken first
-  // Relative, of what the model predicted; of the time that calibration had measured, negative when there is none.
-  double error() const { return off(contest.entrants.front().predicted_us); }
-  double drift() const { return taken.expected_us > 0 ? off(taken.expected_us) : -1; }
-  const Entrant& best() const { return contest.entrants[size_t(contest.winner())]; }
-  double ratio() const { return contest.entrants.front().timing.us / best().timing.us; }
+  tune::Selection selected;
+  Comparison comparison;  // the selected algorithm is its first candidate
+  // Relative errors of the model's prediction and of the time that the calibration measured; negative: there is none.
+  double error() const { return off(comparison.candidates.front().predicted_us); }
+  double drift() const { return selected.expected_us > 0 ? off(selected.expected_us) : -1; }
+  const Candidate& best() const { return comparison.candidates[size_t(comparison.winner())]; }
+  double ratio() const { return comparison.candidates.front().timing.us / best().timing.us; }
 
  private:
-  double off(double us) const { return std::abs(us / contest.entrants.front().timing.us - 1); }
+  double off(double us) const { return std::abs(us / comparison.candidates.front().timing.us - 1); }
 };
 
-struct Judged {
+struct Predictions {
   ModelMachine machine;
   std::vector<Cell> cells;
-  std::vector<std::string> left_out;  // could not be timed
+  std::vector<std::string> left_out;  // cells that could not be timed
   double median_error = 0, median_drift = 0, share_near_best = 0;
 };
 
 Cell cell_of(const ModelMachine& machine, tune::Selector& selector, plan::Collective collective, size_t bytes,
-             int candidates) {
+             int most_candidates) {
   constexpr size_t element = 4;
   const tune::Situation situation = situation_on(machine, collective, bytes, element);
-  Cell cell{.taken = selector.select(situation)};
-  cell.contest = {.collective = collective, .ranks = machine.hierarchy.ranks(), .bytes = bytes};
-  Entrant first{.choice = cell.taken.choice};
-  const bool has_row = cell.taken.row != nullptr && cell.taken.row->up_to_bytes == bytes;
-  first.predicted_us = has_row ? cell.taken.row->predicted_us : price_of(first.choice, bytes, machine);
-  cell.contest.entrants.push_back(first);
-  std::vector<Entrant> others = price_all(collective, bytes, machine);
-  for (Entrant& other : others)
-    if (!same(other.choice, first.choice) && int(cell.contest.entrants.size()) <= candidates)
-      cell.contest.entrants.push_back(std::move(other));
+  Cell cell{.selected = selector.select(situation)};
+  cell.comparison = {.collective = collective, .ranks = machine.hierarchy.ranks(), .bytes = bytes};
+  Candidate first{.choice = cell.selected.choice};
+  const bool has_row = cell.selected.row != nullptr && cell.selected.row->up_to_bytes == bytes;
+  first.predicted_us = has_row ? cell.selected.row->predicted_us : price_of(first.choice, bytes, machine);
+  cell.comparison.candidates.push_back(first);
+  std::vector<Candidate> others = price_all(collective, bytes, machine);
+  for (Candidate& other : others)
+    if (!same(other.choice, first.choice) && int(cell.comparison.candidates.size()) <= most_candidates)
+      cell.comparison.candidates.push_back(std::move(other));
   return cell;
 }
 
-Judged judged(const PredictionOptions& options) {
-  Judged made;
+Predictions measure_predictions(const PredictionOptions& options) {
+  Predictions made;
   const std::vector<int> cpus = allowed_cpus();
   if (int(cpus.size()) < options.ranks)
     throw usage(fmt::format("--ranks {}: every rank needs a processor of its own, and this process may use {}",
@@ -87,28 +87,28 @@ Judged judged(const PredictionOptions& options) {
   for (const plan::Collective collective : parse_collectives(options.collective)) {
     if (collective == plan::Collective::barrier) continue;
     for (const size_t bytes : sizes)
-      made.cells.push_back(cell_of(made.machine, selector, collective, bytes, options.candidates));
+      made.cells.push_back(cell_of(made.machine, selector, collective, bytes, options.most_candidates));
   }
   if (made.cells.empty()) throw usage("--collective: a barrier has no sizes; name another collective");
-  std::vector<Contest> contests;
-  for (const Cell& cell : made.cells) contests.push_back(cell.contest);
+  std::vector<Comparison> comparisons;
+  for (const Cell& cell : made.cells) comparisons.push_back(cell.comparison);
   Progress progress(1000);
   const double quarter = options.seconds / 4;
-  const Rules rules{.heats = {{quarter, 3, 1.4}, {quarter, 4, 1.2}, {quarter, 5, 1.15}, {quarter, 5}},
+  const Rules rules{.phases = {{quarter, 3, 1.4}, {quarter, 4, 1.2}, {quarter, 5, 1.15}, {quarter, 5}},
                     .first_stays = true};
-  run_contests(contests, {cpus.begin(), cpus.begin() + options.ranks}, rules,
-               [&](double share, const std::string& what) { progress.show(uint64_t(1000 * share), what); });
+  run_comparisons(comparisons, {cpus.begin(), cpus.begin() + options.ranks}, rules,
+                  [&](double share, const std::string& what) { progress.show(uint64_t(1000 * share), what); });
   progress.clear();
   std::vector<Cell> timed;
   std::vector<double> errors, drifts;
   size_t near = 0;
   for (size_t i = 0; i < made.cells.size(); ++i) {
     Cell& cell = made.cells[i];
-    cell.contest = std::move(contests[i]);
-    const Timing& first = cell.contest.entrants.front().timing;
+    cell.comparison = std::move(comparisons[i]);
+    const Timing& first = cell.comparison.candidates.front().timing;
     if (!first.good()) {
       made.left_out.push_back(
-          fmt::format("{} of {}: {}", plan::name(cell.contest.collective), bytes_text(cell.contest.bytes),
+          fmt::format("{} of {}: {}", plan::name(cell.comparison.collective), bytes_text(cell.comparison.bytes),
                       first.problem.empty() ? "other processes disturbed every sample" : first.problem));
       continue;
     }
@@ -125,16 +125,16 @@ Judged judged(const PredictionOptions& options) {
   return made;
 }
 
-void print(const Judged& of) {
+void print(const Predictions& of) {
   fmt::print("{}\n\n", wrapped(of.machine.origin, 0));
   Table table("<>>>>><<>");
   table.row({"collective", "size", "calibrated", "predicted", "measured", "error", "selected", "fastest",
              "selected/fastest"});
   for (const Cell& cell : of.cells) {
-    const Entrant& first = cell.contest.entrants.front();
+    const Candidate& first = cell.comparison.candidates.front();
     const bool is_best = &cell.best() == &first;
-    table.row({plan::name(cell.contest.collective), bytes_text(cell.contest.bytes),
-               cell.taken.expected_us > 0 ? us_text(cell.taken.expected_us) : "-", us_text(first.predicted_us),
+    table.row({plan::name(cell.comparison.collective), bytes_text(cell.comparison.bytes),
+               cell.selected.expected_us > 0 ? us_text(cell.selected.expected_us) : "-", us_text(first.predicted_us),
                us_text(first.timing.us), fmt::format("{:+.0f} %", 100 * (first.predicted_us / first.timing.us - 1)),
                text(first.choice), is_best ? "the same" : text(cell.best().choice),
                fmt::format("{:.2f}", cell.ratio())});
@@ -152,24 +152,24 @@ void print(const Judged& of) {
       of.share_near_best >= share_wanted ? "met" : "MISSED", 100 * of.median_drift);
 }
 
-void print_json(const Judged& of) {
+void print_json(const Predictions& of) {
   ordered_json points = ordered_json::array();
   for (const Cell& cell : of.cells) {
-    const Entrant& first = cell.contest.entrants.front();
+    const Candidate& first = cell.comparison.candidates.front();
     ordered_json others = ordered_json::array();
-    for (const Entrant& entrant : cell.contest.entrants)
+    for (const Candidate& candidate : cell.comparison.candidates)
       others.push_back(
-          {{"algorithm", text(entrant.choice)},
-           {"predicted_us", entrant.predicted_us},
-           {"measured_us", entrant.timing.good() ? ordered_json(entrant.timing.us) : ordered_json(nullptr)}});
-    points.push_back({{"collective", plan::name(cell.contest.collective)},
-                      {"bytes", cell.contest.bytes},
-                      {"calibrated_us", cell.taken.expected_us},
+          {{"algorithm", text(candidate.choice)},
+           {"predicted_us", candidate.predicted_us},
+           {"measured_us", candidate.timing.good() ? ordered_json(candidate.timing.us) : ordered_json(nullptr)}});
+    points.push_back({{"collective", plan::name(cell.comparison.collective)},
+                      {"bytes", cell.comparison.bytes},
+                      {"calibrated_us", cell.selected.expected_us},
                       {"predicted_us", first.predicted_us},
                       {"measured_us", first.timing.us},
                       {"error", cell.error()},
                       {"selected", text(first.choice)},
-                      {"decided_by", tune::source_text(cell.taken)},
+                      {"decided_by", tune::source_text(cell.selected)},
                       {"best", text(cell.best().choice)},
                       {"ratio", cell.ratio()},
                       {"algorithms", others}});
@@ -202,7 +202,7 @@ void add_prediction(Command& app, Action& action) {
                   "bytes of the vector, or of the block that one rank has for one other;\n"
                   "default: 4K, 8K and so on to 16M")
       ->option_text("BYTES");
-  sub->add_option("--candidates", options->candidates,
+  sub->add_option("--candidates", options->most_candidates,
                   "number of other algorithms to measure, those with the best\npredictions, 1 to 64; default: all")
       ->range(1, 64)
       ->option_text("N");
@@ -215,7 +215,7 @@ void add_prediction(Command& app, Action& action) {
                "  collctl bench prediction --collective allreduce --sizes 4K,1M --json"));
   sub->callback([&action, options] {
     action = [options] {
-      const Judged result = judged(*options);
+      const Predictions result = measure_predictions(*options);
       options->json ? print_json(result) : print(result);
       return exit_fine;
     };

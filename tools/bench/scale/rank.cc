@@ -24,7 +24,7 @@ namespace {
 constexpr size_t block_bytes = 8;
 constexpr int repetitions = 20;
 
-// The number behind NAME in a file of lines "NAME: NUMBER kB", in bytes.
+// Returns the number of NAME, in bytes, in a file of lines "NAME: NUMBER kB".
 uint64_t kilobytes(const char* file, const std::string& name) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);)
@@ -33,7 +33,7 @@ uint64_t kilobytes(const char* file, const std::string& name) {
 }
 
 uint64_t descriptors() {
-  // One is the listing's own.
+  // The listing itself has one descriptor.
   return uint64_t(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {})) - 1;
 }
 
@@ -103,7 +103,7 @@ class Rank {
   static constexpr size_t most_bytes = 1024;
   size_t buffer_bytes() const { return most_bytes * size_t(ranks_); }
 
-  // From the moment at which all have come.
+  // Returns the duration of `work` after a common start.
   template <typename Work>
   double timed(Work&& work) {
     meet();
@@ -111,7 +111,7 @@ class Rank {
     work();
     return now() - begin;
   }
-  // While all are in the same state: proportional memory depends on the others.
+  // Measures while all ranks are in the same state, because proportional memory depends on the other ranks.
   Footprint together() {
     meet();
     const Footprint found = footprint();
@@ -151,8 +151,8 @@ int run_scale_rank(ScaleJob job, int descriptor) {
     if (job == ScaleJob::calls) self.calls();
     if (job == ScaleJob::load) self.load();
   } catch (const Error& error) {
-    // The others may wait for this rank: the job ends with the first that fails.
-    board.problem.tell(error.text);
+    // Other ranks may wait for this one: the parent ends the job when the first rank fails.
+    board.problem.report(error.text);
     return 1;
   }
   self.meet();

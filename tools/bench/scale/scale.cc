@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl bench scale: what communicators cost with 2, 8, 32, ... ranks.
+// collctl bench scale: measures the costs of communicators with 2, 8, 32, ... ranks.
 #include "tools/bench/scale/scale.h"
 
 #include <algorithm>
@@ -31,19 +31,19 @@ using nlohmann::ordered_json;
 
 constexpr int most_ranks = 1024;
 constexpr int bare_runs = 3;
-constexpr int limit_s = 600;  // for one job
+constexpr int limit_s = 600;  // per job
 
 struct ScaleOptions {
   std::string ranks = "2,8,32,128,256", as_rank;
   bool json = false;
 };
 
-// Of one number of ranks. Times are in seconds and those of the slowest rank; memory is that of the largest rank, and
-// proportional memory the mean, since it sums up to what all use together.
+// Results for one number of ranks. Times are in seconds, of the slowest rank. Memory is that of the largest rank;
+// proportional memory is the mean, because the sum over all ranks is the memory in use.
 struct Column {
   int ranks = 0;
   std::string problem;  // of the first job that failed
-  double bare = -1;     // start to end of as many processes
+  double bare = -1;     // from start to end of as many processes
   std::optional<ScaleReport> calls;
   std::optional<Footprint> loaded;
   double load_wall = -1, load_system = -1;
@@ -74,12 +74,12 @@ double system_seconds_of_children() {
   return double(usage.ru_stime.tv_sec) + double(usage.ru_stime.tv_usec) * 1e-6;
 }
 
-struct Took {
+struct Elapsed {
   double wall = 0, system = 0;
 };
 
-// Runs a job; its reports are on the board. Throws Failure.
-Took run_job(ScaleJob job, int ranks, const Board& board) {
+// Runs a job, which writes its reports to the board. Throws Failure.
+Elapsed run_job(ScaleJob job, int ranks, const Board& board) {
   const std::string as_rank = fmt::format("{}:{}", int(job), board.descriptor());
   const double begin = now(), system_before = system_seconds_of_children();
   const std::string problem = run_ranks(ranks, {}, limit_s, [&](int) {
@@ -87,8 +87,8 @@ Took run_job(ScaleJob job, int ranks, const Board& board) {
     std::fprintf(stderr, "collctl bench scale: cannot start /proc/self/exe: %s\n", std::strerror(errno));
     return 127;
   });
-  const Took took{now() - begin, system_seconds_of_children() - system_before};
-  if ((*board).problem.told) throw Failure((*board).problem.text);
+  const Elapsed took{now() - begin, system_seconds_of_children() - system_before};
+  if ((*board).problem.reported) throw Failure((*board).problem.text);
   if (!problem.empty()) throw Failure(problem);
   return took;
 }
@@ -145,7 +145,7 @@ Column measure(int ranks, const std::function<void(const char*)>& show) {
     }
     show("load");
     const Board board(ranks);
-    const Took took = run_job(ScaleJob::load, ranks, board);
+    const Elapsed took = run_job(ScaleJob::load, ranks, board);
     made.load_wall = took.wall;
     made.load_system = took.system;
     made.loaded = summary(*board, ranks, &ScaleReport::used);
@@ -191,7 +191,7 @@ std::string ratio_text(double time, double to) {
   return time < 0 || to <= 0 ? "-" : fmt::format("x {:.{}f}", time / to, time < 10 * to ? 2 : 0);
 }
 
-// One row a quantity, one column a number of ranks.
+// A table with one row per quantity and one column per number of ranks.
 class Rows {
  public:
   explicit Rows(const std::vector<Column>& columns)

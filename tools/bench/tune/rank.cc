@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank of `collctl bench tune`. An iteration is that of `collctl bench`: the rank rewrites its input, all start at one
-// instant, and the clock runs until the rank has read its result. The calls that are tuned are made the same way.
+// One rank of `collctl bench tune`. An iteration is the same as in `collctl bench`: the rank rewrites its input, all
+// ranks start at the same instant, and the clock stops when the rank has read its result. Tuned calls are iterations,
+// too.
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,7 +46,7 @@ std::string variable_of(Collective collective) {
   return name;
 }
 
-// A communicator of all ranks that is made with these variables set.
+// A communicator of all ranks that is created with these variables set.
 class Configured {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
@@ -86,21 +87,21 @@ class Rank {
   void measure(TuneCell& cell) {
     prepare(cell);
     tune(cell);
-    const std::vector<std::string> near = sweep(cell);
-    // The sweep's best ones beside each other; then the best of these beside the others in communicators of their own, so
-    // that what was lucky is not both chosen and counted.
-    const std::vector<std::vector<double>> trial = beside(cell, near_best(cell, near));
+    const std::vector<std::string> fastest = sweep(cell);
+    // First compare the best settings of the sweep with each other, then the best of these with the others in new
+    // communicators: a setting that was fastest by chance must not be selected and reported from the same samples.
+    const std::vector<std::vector<double>> trial = time_interleaved(cell, communicators_of(cell, fastest));
     size_t best = 0;
     if (rank_ == 0)
-      for (size_t i = 1; i < near.size(); ++i)
+      for (size_t i = 1; i < fastest.size(); ++i)
         if (median(trial[i]) < median(trial[best])) best = i;
     best = size_t(lockstep_agree(step_, int64_t(best)));
     std::vector<Configured> all;
     all.push_back(cell.tuned[0] == 0 ? untuned() : forced(cell.collective, cell.tuned));
     all.push_back(untuned());
-    all.push_back(forced(cell.collective, near[best]));
-    all.push_back(forced(cell.collective, near[best]));
-    std::vector<std::vector<double>> times = beside(cell, std::move(all));
+    all.push_back(forced(cell.collective, fastest[best]));
+    all.push_back(forced(cell.collective, fastest[best]));
+    std::vector<std::vector<double>> times = time_interleaved(cell, std::move(all));
     if (rank_ != 0) return;
     cell.tuned_us = median(times[0]);
     cell.untuned_us = median(times[1]);
@@ -108,7 +109,7 @@ class Rank {
     cell.again_us = median(times[3]);
     std::ranges::sort(times[2]);
     cell.spread = (times[2][times[2].size() * 3 / 4] - times[2][times[2].size() / 4]) / cell.best_us;
-    snprintf(cell.best, sizeof cell.best, "%s", near[best].c_str());
+    snprintf(cell.best, sizeof cell.best, "%s", fastest[best].c_str());
   }
 
  private:
@@ -119,7 +120,7 @@ class Rank {
     out_.assign(out, 0);
   }
 
-  // What it has found is in the file that it keeps.
+  // Auto-tuning keeps its result in a file: read the setting from it.
   void tune(TuneCell& cell) {
     const std::string file = fmt::format("/tmp/collctl-bench-tune-{}", lockstep_agree(step_, getpid()));
     Configured::Variables variables{{"COLL_TUNE", "on"}, {"COLL_TUNE_FILE", file}};
@@ -147,19 +148,19 @@ class Rank {
     return {all_, rank_, variables};
   }
 
-  std::vector<Configured> near_best(const TuneCell& cell, const std::vector<std::string>& settings) {
+  std::vector<Configured> communicators_of(const TuneCell& cell, const std::vector<std::string>& settings) {
     std::vector<Configured> all;
     for (const std::string& setting : settings) all.push_back(forced(cell.collective, setting));
     return all;
   }
 
-  // Calls of all in turn, never always behind the same one.
-  std::vector<std::vector<double>> beside(const TuneCell& cell, std::vector<Configured> all) {
+  // Times bursts of calls of all communicators in rotating order, so that none always follows the same other one.
+  std::vector<std::vector<double>> time_interleaved(const TuneCell& cell, std::vector<Configured> all) {
     std::vector<std::vector<double>> times(all.size());
     for (int round = 0; round < task_.rounds; ++round)
       for (size_t i = 0; i < all.size(); ++i) {
         const size_t at = (i + size_t(round)) % all.size();
-        // What the others have left in the caches does not count: a program has one communicator.
+        // The first calls replace what the other communicators left in the caches: a program has one communicator.
         warm(cell, all[at].comm());
         for (int call = 0; call < burst_timed; ++call) times[at].push_back(iterate(cell, all[at].comm()));
       }
@@ -170,12 +171,12 @@ class Rank {
     return {all_, rank_, {{"COLL_TUNE", "off"}, {variable_of(collective), setting}}};
   }
 
-  // The settings that were fastest; the same on all ranks.
+  // Returns the fastest settings, the same ones on all ranks.
   std::vector<std::string> sweep(TuneCell& cell) {
     std::vector<std::pair<double, std::string>> found;
     for (const std::string& setting : tune_settings(cell.collective, cell.bytes, task_.ranks)) {
       const Configured configured = forced(cell.collective, setting);
-      // All ranks are refused alike what does not work here.
+      // A setting that does not work here fails on all ranks.
       if (perform(call_of(cell), configured.comm()) != COLL_OK) continue;
       warm(cell, configured.comm());
       std::vector<double> times;
@@ -191,7 +192,7 @@ class Rank {
     return best;
   }
 
-  // Slots lie side by side for a while: until all have been used once, their pages are new.
+  // The first calls touch new pages of the staging slots: repeat until all slots have been used once.
   void warm(const TuneCell& cell, coll_comm* comm) {
     for (size_t calls = 2 + std::min(slots_bytes / cell.bytes, size_t(256)); calls > 0; --calls)
       check(perform(call_of(cell), comm));
@@ -201,7 +202,7 @@ class Rank {
     return {cell.collective, in_.data(), out_.data(), cell.bytes / sizeof(float), COLL_FLOAT, COLL_SUM, 0};
   }
 
-  // Microseconds of the slowest rank.
+  // Returns the time of the slowest rank in microseconds.
   double iterate(const TuneCell& cell, coll_comm* comm) {
     for (size_t at = 0; at < in_.size(); at += 64) in_[at]++;
     const bool sends_result = cell.collective == Collective::bcast && rank_ == 0;
@@ -240,7 +241,7 @@ std::vector<std::string> tune_settings(Collective collective, size_t bytes, int 
     for (const size_t chunk : algorithm.reads.chunk || algorithm.reads.level_chunks ? chunks : none)
       for (const size_t depth : algorithm.reads.depth ? depths : none)
         for (const size_t k : algorithm.reads.k ? ks : none) {
-          // A ring of more slots than the data have chunks is as good as a shorter one.
+          // With fewer chunks than slots, a deeper ring makes no difference.
           if (depth == 8 && 2 * chunk >= bytes) continue;
           if (k > 2 && int(k) >= ranks) continue;
           for (const char* copy : {"staged", "cma"}) {
@@ -269,8 +270,8 @@ int run_tune_rank(const TuneTask& task, TuneBoard& board, size_t cells, void* lo
     }
     return 0;
   } catch (const Error& error) {
-    board.problem.tell(fmt::format("rank {}: {}", rank, error.text));
-  } catch (const std::bad_alloc&) { board.problem.tell(fmt::format("rank {}: no memory for its buffers", rank)); }
+    board.problem.report(fmt::format("rank {}: {}", rank, error.text));
+  } catch (const std::bad_alloc&) { board.problem.report(fmt::format("rank {}: no memory for its buffers", rank)); }
   return 1;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl bench tune: for each collective and size some auto-tuned calls, then a sweep of settings, then both beside each
-// other.
+// collctl bench tune: for each collective and size, runs auto-tuned calls, then a sweep of settings, and compares both.
 #include "tools/bench/tune/tune.h"
 
 #include <algorithm>
@@ -34,7 +33,7 @@ struct TuneOptions {
   bool json = false;
 };
 
-// Of many cells.
+// Statistics of the ratios of many cells.
 struct Summary {
   size_t cells = 0, within_5 = 0, within_10 = 0;
   double logs = 0, worst = 0;
@@ -61,7 +60,7 @@ struct Summary {
   }
 };
 
-// Of the cells that are finished: what their times are over that of the best setting.
+// The times of finished cells relative to that of the best setting.
 struct Summaries {
   Summary tuned, untuned, again;
   Summaries(const TuneBoard& board, size_t finished) {
@@ -128,7 +127,7 @@ int tune_command(const TuneOptions& options) {
   TuneTask task{.ranks = options.ranks, .calls = options.calls, .rounds = options.rounds, .table = options.table};
   task.spin = allowed_cpus().size() >= size_t(options.ranks);
   Progress progress(cells.size());
-  lockstep_ns_per_tick();  // once, for all
+  lockstep_ns_per_tick();  // measures the clock once, before the fork
   uint32_t shown = 0;
   const auto show = [&] {
     for (const uint32_t finished = board.finished.load(std::memory_order_acquire); shown < finished; ++shown) {

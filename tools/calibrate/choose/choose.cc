@@ -15,11 +15,11 @@
 namespace coll::tools {
 namespace {
 
-// What the clock is asked about: whatever is predicted to take at most so many times as long as the best, the best of
-// each way of access, and the built-in default. The first heat leaves few of them.
-constexpr double worth_a_heat = 4;
+// A candidate is timed if its predicted time is at most this many times the best prediction. The best candidate of each
+// transport and the built-in default are timed in any case. The first phase drops most of them.
+constexpr double most_predicted_ratio = 4;
 
-// Whether the buffers of all ranks leave half of the free memory to others.
+// Returns whether the buffers of all ranks take at most half of the free memory.
 bool fits_memory(plan::Collective collective, size_t bytes, int ranks) {
   struct sysinfo info {};
   sysinfo(&info);
@@ -28,25 +28,26 @@ bool fits_memory(plan::Collective collective, size_t bytes, int ranks) {
   return each * ranks < double(info.freeram) * info.mem_unit / 2;
 }
 
-void drop_hopeless(std::vector<Entrant>& entrants) {
-  if (entrants.empty()) return;
-  const double best_us = entrants.front().predicted_us;
-  bool ways[2] = {false, false};
-  std::erase_if(entrants, [&](const Entrant& of) {
-    const bool first_of_way = !std::exchange(ways[of.choice.kernel_copies], true);
-    return !first_of_way && !of.builtin && of.predicted_us > worth_a_heat * best_us;
+void drop_slow(std::vector<Candidate>& candidates) {
+  if (candidates.empty()) return;
+  const double best_us = candidates.front().predicted_us;
+  bool seen[2] = {false, false};
+  std::erase_if(candidates, [&](const Candidate& of) {
+    const bool first_of_transport = !std::exchange(seen[of.choice.kernel_copies], true);
+    return !first_of_transport && !of.builtin && of.predicted_us > most_predicted_ratio * best_us;
   });
 }
 
-// The hand-written path serves all sizes up to some: where something beats it, it has lost the longer ones too.
-model::Chosen chosen_of(const Contest& contest, bool latency_so_far) {
-  const int winner = contest.winner(latency_so_far);
+// The hand-written latency path serves all sizes up to one limit, so once another algorithm has won at some size, the
+// latency path cannot be chosen for a larger one (`latency_so_far` is false).
+model::Chosen chosen_of(const Comparison& comparison, bool latency_so_far) {
+  const int winner = comparison.winner(latency_so_far);
   const auto predicted = std::ranges::find_if(
-      contest.entrants, [&](const Entrant& of) { return latency_so_far || of.choice.algorithm != nullptr; });
-  const Entrant& best = winner >= 0 ? contest.entrants[size_t(winner)] : *predicted;
-  return {.collective = contest.collective,
-          .ranks = contest.ranks,
-          .up_to_bytes = contest.bytes,
+      comparison.candidates, [&](const Candidate& of) { return latency_so_far || of.choice.algorithm != nullptr; });
+  const Candidate& best = winner >= 0 ? comparison.candidates[size_t(winner)] : *predicted;
+  return {.collective = comparison.collective,
+          .ranks = comparison.ranks,
+          .up_to_bytes = comparison.bytes,
           .algorithm = best.choice.algorithm,
           .parameters = best.choice.parameters,
           .kernel_copies = best.choice.kernel_copies,
@@ -54,33 +55,35 @@ model::Chosen chosen_of(const Contest& contest, bool latency_so_far) {
           .measured_us = winner < 0 ? 0 : best.timing.us};
 }
 
-void judge(Decisions& made) {
+void summarize(Decisions& made) {
   std::vector<double> errors;
-  for (const Contest& contest : made.contests) {
-    for (const Entrant& entrant : contest.entrants) {
-      made.samples += entrant.timing.kept + entrant.timing.switched + entrant.timing.stray;
-      made.discarded += entrant.timing.switched + entrant.timing.stray;
-      if (entrant.timing.good()) errors.push_back(std::abs(entrant.predicted_us / entrant.timing.us - 1));
+  for (const Comparison& comparison : made.comparisons) {
+    for (const Candidate& candidate : comparison.candidates) {
+      made.samples += candidate.timing.kept + candidate.timing.switched + candidate.timing.stray;
+      made.discarded += candidate.timing.switched + candidate.timing.stray;
+      if (candidate.timing.good()) errors.push_back(std::abs(candidate.predicted_us / candidate.timing.us - 1));
     }
-    const int winner = contest.winner();
+    const int winner = comparison.winner();
     if (winner < 0) continue;
     made.timed++;
-    const Timing& first = contest.entrants.front().timing;
-    made.first_was_best += first.good() && first.us <= 1.1 * contest.entrants[size_t(winner)].timing.us;
+    const Timing& first = comparison.candidates.front().timing;
+    made.first_was_best += first.good() && first.us <= 1.1 * comparison.candidates[size_t(winner)].timing.us;
   }
   std::ranges::sort(errors);
   if (!errors.empty()) made.median_error = errors[errors.size() / 2];
 }
 
 void choose(Decisions& made) {
-  std::vector<const Contest*> contests;
-  for (const Contest& contest : made.contests) contests.push_back(&contest);
-  std::ranges::sort(contests, {}, [](const Contest* of) { return std::tuple(of->collective, of->ranks, of->bytes); });
+  std::vector<const Comparison*> comparisons;
+  for (const Comparison& comparison : made.comparisons) comparisons.push_back(&comparison);
+  std::ranges::sort(comparisons, {},
+                    [](const Comparison* of) { return std::tuple(of->collective, of->ranks, of->bytes); });
   bool latency = true;
-  for (const Contest* contest : contests) {
+  for (const Comparison* comparison : comparisons) {
     const model::Chosen* last = made.chosen.empty() ? nullptr : &made.chosen.back();
-    if (last == nullptr || last->collective != contest->collective || last->ranks != contest->ranks) latency = true;
-    made.chosen.push_back(chosen_of(*contest, latency));
+    if (last == nullptr || last->collective != comparison->collective || last->ranks != comparison->ranks)
+      latency = true;
+    made.chosen.push_back(chosen_of(*comparison, latency));
     latency = made.chosen.back().algorithm == nullptr;
   }
 }
@@ -96,46 +99,47 @@ std::vector<int> rank_counts(int most) {
 
 Decisions choose_all(const ChooseTask& task, const model::Table& table,
                      const std::function<void(double, const std::string&)>& show) {
-  constexpr double pricing = 0.25;  // of the time that is shown
+  constexpr double pricing = 0.25;  // share of the progress bar that the predictions take
   Decisions made;
   const std::vector<int> counts = rank_counts(task.most_ranks);
-  std::vector<std::vector<Contest>> of_ranks;
+  std::vector<std::vector<Comparison>> of_ranks;
   for (size_t i = 0; i < counts.size(); ++i) {
     const int ranks = counts[i];
     const std::vector<int> cpus(task.cpus.begin(), task.cpus.begin() + ranks);
     const topo::Hierarchy hierarchy = topo::Hierarchy::from_places(topo::map_ranks(task.machine, ranks, cpus));
     const ModelMachine machine{.table = table, .machine = task.machine, .running = true, .hierarchy = hierarchy};
-    std::vector<Contest>& contests = of_ranks.emplace_back();
+    std::vector<Comparison>& comparisons = of_ranks.emplace_back();
     for (int c = 0; c < plan::collectives; ++c) {
       const auto collective = plan::Collective(c);
       show(pricing * (double(i) + double(c) / plan::collectives) / double(counts.size()),
            fmt::format("predicting {}, {} ranks", plan::name(collective), ranks));
       for (size_t bytes : size_classes(collective, ranks)) {
-        Contest contest{collective, ranks, bytes, price_all(collective, bytes, machine)};
-        drop_hopeless(contest.entrants);
-        if (!contest.entrants.empty()) contests.push_back(std::move(contest));
+        Comparison comparison{collective, ranks, bytes, price_all(collective, bytes, machine)};
+        drop_slow(comparison.candidates);
+        if (!comparison.candidates.empty()) comparisons.push_back(std::move(comparison));
       }
     }
   }
   for (size_t i = 0; i < counts.size(); ++i) {
-    std::vector<Contest> timed, priced;
-    for (Contest& contest : of_ranks[i])
-      (fits_memory(contest.collective, contest.bytes, counts[i]) ? timed : priced).push_back(std::move(contest));
-    // Short calls first: what there is no time for is what the prediction is best at.
-    std::ranges::stable_sort(timed, {}, &Contest::bytes);
+    std::vector<Comparison> timed, priced;
+    for (Comparison& comparison : of_ranks[i])
+      (fits_memory(comparison.collective, comparison.bytes, counts[i]) ? timed : priced)
+          .push_back(std::move(comparison));
+    // Short calls come first: if the time runs out, the long ones remain, which the model predicts best.
+    std::ranges::stable_sort(timed, {}, &Comparison::bytes);
     const double seconds = task.seconds / double(counts.size());
     const double each = std::min(1.0, seconds / double(std::max<size_t>(timed.size(), 1)));
-    Rules rules{.heats = {{0.2 * each, 2, 1.4}, {0.2 * each, 3, 1.2}, {0.3 * each, 4, 1.1}, {0.3 * each, 4}}};
-    if (task.quick) rules.heats = {{0.5 * each, 2, 1.2}, {0.5 * each, 3}};
+    Rules rules{.phases = {{0.2 * each, 2, 1.4}, {0.2 * each, 3, 1.2}, {0.3 * each, 4, 1.1}, {0.3 * each, 4}}};
+    if (task.quick) rules.phases = {{0.5 * each, 2, 1.2}, {0.5 * each, 3}};
     rules.most_seconds = (task.quick ? 3 : 1.2) * seconds;
     const std::vector<int> cpus(task.cpus.begin(), task.cpus.begin() + counts[i]);
-    run_contests(timed, cpus, rules, [&](double share, const std::string& what) {
+    run_comparisons(timed, cpus, rules, [&](double share, const std::string& what) {
       show(pricing + (1 - pricing) * (double(i) + share) / double(counts.size()), what);
     });
-    for (std::vector<Contest>* all : {&timed, &priced})
-      for (Contest& contest : *all) made.contests.push_back(std::move(contest));
+    for (std::vector<Comparison>* all : {&timed, &priced})
+      for (Comparison& comparison : *all) made.comparisons.push_back(std::move(comparison));
   }
-  judge(made);
+  summarize(made);
   choose(made);
   return made;
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kib = 1024, mib = 1024 * kib;
 constexpr size_t element_bytes = 4;
-constexpr size_t direct_min_bytes = 8 * kib;  // shorter ones the library stages: COLL_DIRECT_MIN
+constexpr size_t direct_min_bytes = 8 * kib;  // COLL_DIRECT_MIN: the library stages shorter data
 constexpr double most_passes = 1024;
 
 algo::Parameters chunked(size_t chunk, size_t depth) {
@@ -27,7 +27,8 @@ algo::Parameters chunked(size_t chunk, size_t depth) {
   return parameters;
 }
 
-// Chunks, each with a ring that is long where it is cheap: a reader then finds what has left its writer's first cache.
+// Returns chunk sizes, each with a ring as deep as costs little memory. In a deep ring a slot has left the L1 of its
+// writer when the reader copies it.
 std::vector<algo::Parameters> chunks(const algo::Algorithm& algorithm, size_t bytes, bool kernel_copies) {
   const size_t whole = std::bit_ceil(std::max<size_t>(bytes, 64));
   if (!algorithm.reads.chunk && !algorithm.reads.level_chunks) return {chunked(std::min(whole, 64 * kib), 1)};
@@ -39,7 +40,7 @@ std::vector<algo::Parameters> chunks(const algo::Algorithm& algorithm, size_t by
   return tried;
 }
 
-// What to try of an algorithm.
+// Returns the parameter sets of an algorithm that are worth predicting.
 std::vector<tune::Choice> choices_of(const algo::Algorithm& algorithm, size_t bytes, const topo::Hierarchy& hierarchy,
                                      bool kernel_copies) {
   std::vector<tune::Choice> choices;
@@ -62,7 +63,7 @@ std::vector<tune::Choice> choices_of(const algo::Algorithm& algorithm, size_t by
   return choices;
 }
 
-// A reduce-scatter's formula knows the vector, of which a piece is a part.
+// The formula of a reduce-scatter takes the size of the whole vector, `bytes` is that of one block.
 double formula_us(const tune::Choice& choice, plan::Collective collective, size_t bytes, const model::Table& table,
                   const topo::Hierarchy& hierarchy) {
   const model::Row* row = model::find_row(plan::name(collective), choice.algorithm->name);
@@ -76,8 +77,8 @@ double formula_us(const tune::Choice& choice, plan::Collective collective, size_
   return model::cost(*row, on, double(bytes) * (pieces ? hierarchy.ranks() : 1), knobs).total_us();
 }
 
-// One hop: the payload travels with its flag, and the rank that combines operands reads it where it lies. Many ranks pass
-// it on, as their plan twin does.
+// The payload is stored beside its flag, and the rank that combines operands reads it from there: one hop. More ranks
+// than a small group use the formula of the plan twin, `grouped`.
 double latency_us(plan::Collective collective, size_t bytes, const model::Table& table,
                   const topo::Hierarchy& hierarchy) {
   const model::Setting on(table, hierarchy, model::Mechanism::shared_memory);
@@ -119,8 +120,8 @@ double price_of(const tune::Choice& choice, size_t bytes, const ModelMachine& ma
 
 namespace {
 
-// What to run in virtual time.
-std::vector<tune::Choice> candidates(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
+// Returns the choices to simulate. With many ranks the closed formulas preselect them, because a simulation takes long.
+std::vector<tune::Choice> choices_to_simulate(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
   constexpr int few_ranks = 4;
   constexpr size_t simulated_of_many = 12;
   const model::Table& table = machine.table;
@@ -144,7 +145,7 @@ std::vector<tune::Choice> candidates(plan::Collective collective, size_t bytes, 
   return kept;
 }
 
-// As communicators without a table choose.
+// Returns the selection of communicators that have no table.
 tune::Choice builtin_choice(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
   const tune::Situation situation = situation_on(machine, collective, bytes, element_bytes);
   tune::Choice choice = tune::Selector().shipped(situation).choice;
@@ -154,39 +155,40 @@ tune::Choice builtin_choice(plan::Collective collective, size_t bytes, const Mod
 
 }  // namespace
 
-std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
-  std::vector<Entrant> entrants;
-  for (const tune::Choice& choice : candidates(collective, bytes, machine)) {
+std::vector<Candidate> price_all(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
+  std::vector<Candidate> candidates;
+  for (const tune::Choice& choice : choices_to_simulate(collective, bytes, machine)) {
     const double us = price_of(choice, bytes, machine);
     if (us < 0) continue;
-    // Of an algorithm that goes the same way the best parameters count.
-    const auto like = [&](const Entrant& entrant) {
-      return entrant.choice.algorithm == choice.algorithm && entrant.choice.kernel_copies == choice.kernel_copies;
+    // Keep only the best parameters of an algorithm on each transport.
+    const auto like = [&](const Candidate& candidate) {
+      return candidate.choice.algorithm == choice.algorithm && candidate.choice.kernel_copies == choice.kernel_copies;
     };
-    const auto known = std::ranges::find_if(entrants, like);
-    if (known == entrants.end()) entrants.push_back({choice, us});
+    const auto known = std::ranges::find_if(candidates, like);
+    if (known == candidates.end()) candidates.push_back({choice, us});
     else if (us < known->predicted_us) *known = {choice, us};
   }
-  const auto by_price = [](const Entrant& a, const Entrant& b) { return a.predicted_us < b.predicted_us; };
-  std::ranges::stable_sort(entrants, by_price);
-  // With few ranks several algorithms are one: plans that take the same time to the last digit do the same.
-  const auto repeats = [](const Entrant& a, const Entrant& b) {
+  const auto by_price = [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; };
+  std::ranges::stable_sort(candidates, by_price);
+  // With few ranks several algorithms have equal plans: plans that take exactly the same time count as one.
+  const auto repeats = [](const Candidate& a, const Candidate& b) {
     return std::abs(a.predicted_us - b.predicted_us) < 1e-6 * a.predicted_us;
   };
-  entrants.erase(std::unique(entrants.begin(), entrants.end(), repeats), entrants.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end(), repeats), candidates.end());
   const size_t shown = std::max<size_t>(bytes * plan::pieces_shown(collective, machine.hierarchy.ranks()), 1);
   if (shown <= tune::Selector().latency_path_bytes(situation_on(machine, collective, bytes, element_bytes)) ||
       collective == plan::Collective::barrier) {
-    entrants.push_back({{}, latency_us(collective, bytes, machine.table, machine.hierarchy), true});
+    candidates.push_back({{}, latency_us(collective, bytes, machine.table, machine.hierarchy), true});
   } else {
     const tune::Choice choice = builtin_choice(collective, bytes, machine);
     const double us = price_of(choice, bytes, machine);
-    const auto known = std::ranges::find_if(entrants, [&](const Entrant& of) { return tune::same(of.choice, choice); });
-    if (known != entrants.end()) known->builtin = true;
-    else if (us >= 0) entrants.push_back({choice, us, true});
+    const auto known =
+        std::ranges::find_if(candidates, [&](const Candidate& of) { return tune::same(of.choice, choice); });
+    if (known != candidates.end()) known->builtin = true;
+    else if (us >= 0) candidates.push_back({choice, us, true});
   }
-  std::ranges::stable_sort(entrants, by_price);
-  return entrants;
+  std::ranges::stable_sort(candidates, by_price);
+  return candidates;
 }
 
 }  // namespace coll::tools

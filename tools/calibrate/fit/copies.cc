@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies from other processes: by loads, by the kernel, and how they slow each other down.
+// Fits copies from other processes: by loads and by the kernel, and how concurrent copies slow each other down.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,7 +18,7 @@ using model::Observation;
 void Fitting::near_copies() {
   std::vector<std::pair<topo::Distance, double>> startups, rates;
   double residual = 0;
-  std::vector<Point> points = measured_.of(What::near_copy);
+  std::vector<Point> points = measured_.of(Quantity::near_copy);
   for (int d = 0; d < topo::distance_count; ++d) {
     std::vector<Observation> seen;
     for (const Point& point : points)
@@ -31,8 +31,8 @@ void Fitting::near_copies() {
     rates.emplace_back(distance, 1 / fit.coefficients[1] / 1000);
     residual = std::max(residual, fit.residual);
     for (Mechanism mechanism : {Mechanism::shared_memory, Mechanism::mapped}) {
-      tell_at(std::string(model::name(mechanism)) + " startup", distance, fit.residual, seen.size());
-      tell_at(std::string(model::name(mechanism)) + " bandwidth", distance, fit.residual, seen.size());
+      add_precision_at(std::string(model::name(mechanism)) + " startup", distance, fit.residual, seen.size());
+      add_precision_at(std::string(model::name(mechanism)) + " bandwidth", distance, fit.residual, seen.size());
     }
     for (const Observation& of : seen)
       made_.curves.push_back({fmt::format("shared memory, {}", topo::distance_name(distance)), of.terms[1], of.us,
@@ -45,19 +45,19 @@ void Fitting::near_copies() {
     of.startup_us = complete(startups, other.startup_us);
     of.bandwidth_gbs = complete(rates, other.bandwidth_gbs);
   }
-  access(Mechanism::shared_memory).gamma = gamma(Mechanism::shared_memory, What::shared_copy, 0);
-  access(Mechanism::mapped).gamma = measured_.of(What::mapped_copy).empty()
+  access(Mechanism::shared_memory).gamma = gamma(Mechanism::shared_memory, Quantity::shared_copy, 0);
+  access(Mechanism::mapped).gamma = measured_.of(Quantity::mapped_copy).empty()
                                         ? access(Mechanism::shared_memory).gamma
-                                        : gamma(Mechanism::mapped, What::mapped_copy, 0);
+                                        : gamma(Mechanism::mapped, Quantity::mapped_copy, 0);
   note("shared_memory",
        fmt::format("measured: lines that a neighbour has just written, 1 KiB to 1 MiB; residual {:.3f}", residual));
-  note("mapped", measured_.of(What::mapped_copy).empty()
-                     ? "as shared_memory; a mapping of kcoll: " + measured_.problem(What::mapped_copy)
+  note("mapped", measured_.of(Quantity::mapped_copy).empty()
+                     ? "as shared_memory; a mapping of kcoll: " + measured_.problem(Quantity::mapped_copy)
                      : "as shared_memory, gamma through a mapping of kcoll");
 }
 
-model::Gamma Fitting::gamma(Mechanism mechanism, What what, double startup_us) {
-  const std::vector<Point> points = measured_.of(what);
+model::Gamma Fitting::gamma(Mechanism mechanism, Quantity quantity, double startup_us) {
+  const std::vector<Point> points = measured_.of(quantity);
   std::vector<model::Contended> seen;
   for (const Point& point : points)
     for (const Point& alone : points)
@@ -69,25 +69,25 @@ model::Gamma Fitting::gamma(Mechanism mechanism, What what, double startup_us) {
 model::Gamma Fitting::gamma(Mechanism mechanism, const std::vector<model::Contended>& seen, double spread) {
   const model::Gamma fitted = model::fit_gamma(seen);
   if (seen.empty()) return fitted;
-  tell(fmt::format("{} gamma({})", model::name(mechanism), table().fingerprint.cores),
-       std::max(fitted.residual, spread), seen.size());
+  add_precision(fmt::format("{} gamma({})", model::name(mechanism), table().fingerprint.cores),
+                std::max(fitted.residual, spread), seen.size());
   for (const model::Contended& of : seen)
     made_.curves.push_back({fmt::format("gamma of {}", model::name(mechanism)), of.c, of.relative, fitted(of.c)});
   return fitted;
 }
 
 void Fitting::cma() {
-  const std::vector<Point> checks = measured_.of(What::check), pages = measured_.of(What::pages),
-                           copies = measured_.of(What::cma_copy);
+  const std::vector<Point> checks = measured_.of(Quantity::check), pages = measured_.of(Quantity::pages),
+                           copies = measured_.of(Quantity::cma_copy);
   if (checks.empty() || pages.empty() || copies.empty()) {
-    lacks("cma", measured_.problem(What::check));
-    note("cma", "does not work here: " + measured_.problem(What::check));
+    lacks("cma", measured_.problem(Quantity::check));
+    note("cma", "does not work here: " + measured_.problem(Quantity::check));
     return;
   }
   model::Access& of = access(Mechanism::cma);
   of.available = true;
   const double alpha = checks.front().timing.us;
-  tell("cma startup", checks.front().timing.spread(), 1);
+  add_precision("cma startup", checks.front().timing.spread(), 1);
   std::vector<Observation> locked, moved;
   for (const Point& point : pages)
     if (point.key.concurrent == 1 && point.timing.us > alpha)
@@ -108,7 +108,7 @@ void Fitting::cma() {
   of.page_us = page;
   of.page_bytes = page_bytes;
   of.bandwidth_gbs = ByDistance::all(1 / move.coefficients[0] / 1000);
-  of.gamma = gamma(Mechanism::cma, What::pages, alpha);
+  of.gamma = gamma(Mechanism::cma, Quantity::pages, alpha);
   double errors = 0;
   for (const Point& point : copies) {
     const double fitted = held(point.key.bytes) + move.coefficients[0] * point.key.bytes;
@@ -117,31 +117,32 @@ void Fitting::cma() {
   }
   const double residual = std::sqrt(errors / double(copies.size()));
   kernel_rates();
-  tell("cma page", lock.residual, locked.size());
-  tell("cma bandwidth", residual, copies.size());
-  const std::vector<Point> calls = measured_.of(What::call);
+  add_precision("cma page", lock.residual, locked.size());
+  add_precision("cma bandwidth", residual, copies.size());
+  const std::vector<Point> calls = measured_.of(Quantity::call);
   note("cma", fmt::format("measured by the probe T1 to T4: a system call alone takes {:.3g} us; residual {:.3f}",
                           calls.empty() ? 0 : calls.front().timing.us, residual));
 }
 
-// Pages are locked before they are copied: what the whole takes beyond that is the copy's, and never less than a quarter.
+// The kernel locks pages before it copies them: the time beyond the locks is the copy's. It is taken as at least a
+// quarter of the whole, because lock times vary.
 void Fitting::kernel_rates() {
   const model::Access& of = access(Mechanism::cma);
-  for (const Point& point : measured_.of(What::cma_exchange)) {
+  for (const Point& point : measured_.of(Quantity::cma_exchange)) {
     const double bytes = std::floor(point.key.bytes / 2 / page_bytes) * page_bytes;
     const double held = of.startup_us[topo::Distance::l3] + of.page_us * bytes / page_bytes;
     const double rate = gbs(bytes, std::max(point.timing.us - held, point.timing.us / 4));
     for (model::CacheRates& rates : table().caches)
       if (rates.bytes == point.key.bytes) rates.kernel_gbs = rate;
-    tell("kernel_copy " + bytes_text(uint64_t(point.key.bytes)), point.timing.spread(), 1);
+    add_precision("kernel_copy " + bytes_text(uint64_t(point.key.bytes)), point.timing.spread(), 1);
   }
 }
 
 void Fitting::kcoll() {
-  const std::vector<Point> checks = measured_.of(What::pinned_check), copies = measured_.of(What::pinned_copy);
+  const std::vector<Point> checks = measured_.of(Quantity::pinned_check), copies = measured_.of(Quantity::pinned_copy);
   if (checks.empty() || copies.empty()) {
-    lacks("kcoll", measured_.problem(What::pinned_check));
-    note("kcoll", "not measured: " + measured_.problem(What::pinned_check));
+    lacks("kcoll", measured_.problem(Quantity::pinned_check));
+    note("kcoll", "not measured: " + measured_.problem(Quantity::pinned_check));
     return;
   }
   const double alpha = checks.front().timing.us;
@@ -156,34 +157,34 @@ void Fitting::kcoll() {
   pinned.available = true;
   pinned.startup_us = ByDistance::all(alpha);
   pinned.bandwidth_gbs = ByDistance::all(1 / move.coefficients[0] / 1000);
-  pinned.gamma = gamma(Mechanism::kcoll_pinned, What::pinned_copy, alpha);
-  tell("kcoll_pinned startup", checks.front().timing.spread(), 1);
-  tell("kcoll_pinned bandwidth", move.residual, moved.size());
+  pinned.gamma = gamma(Mechanism::kcoll_pinned, Quantity::pinned_copy, alpha);
+  add_precision("kcoll_pinned startup", checks.front().timing.spread(), 1);
+  add_precision("kcoll_pinned bandwidth", move.residual, moved.size());
   for (const Observation& of : moved)
     made_.curves.push_back({"kcoll, pinned", of.terms[0], of.us + alpha, alpha + move.coefficients[0] * of.terms[0]});
   note("kcoll_pinned", fmt::format("measured: pages stay pinned; residual {:.3f}", move.residual));
   kcoll_first_touch(move, moved.size());
 }
 
-// A page's lock and pin, as the module itself counts them: what the clock sees of a first copy is mostly its copying.
+// Uses the times of locks and pins that the module itself counts: most of the measured time of a first copy is copying.
 void Fitting::kcoll_first_touch(const model::Fit& move, size_t moves) {
   if (!measured_.kcoll_remark.empty()) lacks("kcoll's tracepoints", measured_.kcoll_remark);
   KcollTimes sum;
-  std::vector<Sample> throttle, page;       // us, of a page set, of a page; one for each heat
-  std::map<int, std::vector<Sample>> more;  // times a page's, by how many pinned at once
-  for (const KcollTimes& heat : measured_.kcoll) {
-    sum.source = heat.source;
-    sum += heat;
-    const auto alone = heat.crowds.find(1);
-    if (alone == heat.crowds.end() || alone->second.us <= 0) continue;
-    throttle.push_back({heat.throttle_us / double(heat.pins)});
+  std::vector<Sample> throttle, page;       // us, of a page set and of a page; one for each repetition
+  std::map<int, std::vector<Sample>> more;  // time per page relative to one task, by number of concurrent tasks
+  for (const KcollTimes& repetition : measured_.kcoll) {
+    sum.source = repetition.source;
+    sum += repetition;
+    const auto alone = repetition.by_concurrency.find(1);
+    if (alone == repetition.by_concurrency.end() || alone->second.us <= 0) continue;
+    throttle.push_back({repetition.throttle_us / double(repetition.pins)});
     page.push_back({alone->second.each_us()});
-    for (const auto& [tasks, crowd] : heat.crowds)
-      if (tasks > 1 && crowd.us > 0) more[tasks].push_back({crowd.each_us() / page.back().us});
+    for (const auto& [tasks, concurrent] : repetition.by_concurrency)
+      if (tasks > 1 && concurrent.us > 0) more[tasks].push_back({concurrent.each_us() / page.back().us});
   }
   if (page.empty()) return lacks("kcoll, first touch", "the module reports no pinned page");
   made_.remarks.push_back(text(sum));
-  const Timing per_set = judge_samples(throttle), per_page = judge_samples(page);
+  const Timing per_set = summarize_samples(throttle), per_page = summarize_samples(page);
   const model::Access& pinned = access(Mechanism::kcoll_pinned);
   model::Access& first = access(Mechanism::kcoll_first_touch);
   first = pinned;
@@ -191,14 +192,14 @@ void Fitting::kcoll_first_touch(const model::Fit& move, size_t moves) {
   first.page_us = per_page.us;
   first.page_bytes = page_bytes;
   std::vector<model::Contended> seen;
-  for (const auto& [tasks, times] : more) seen.push_back({double(tasks), judge_samples(times).us});
+  for (const auto& [tasks, times] : more) seen.push_back({double(tasks), summarize_samples(times).us});
   first.gamma = gamma(Mechanism::kcoll_first_touch, seen, per_page.spread());
-  tell("kcoll_first_touch startup", per_set.spread(), throttle.size());
-  tell("kcoll_first_touch bandwidth", move.residual, moves);
-  tell("kcoll_first_touch page", per_page.spread(), page.size());
+  add_precision("kcoll_first_touch startup", per_set.spread(), throttle.size());
+  add_precision("kcoll_first_touch bandwidth", move.residual, moves);
+  add_precision("kcoll_first_touch page", per_page.spread(), page.size());
 
   std::vector<double> errors;
-  for (const Point& point : measured_.of(What::first_copy)) {
+  for (const Point& point : measured_.of(Quantity::first_copy)) {
     if (point.key.concurrent > 1) continue;
     const double fitted = first.startup_us[topo::Distance::l3] +
                           first.page_us * std::ceil(point.key.bytes / page_bytes) +

@@ -20,7 +20,8 @@ double median_spread(const std::vector<Point>& points) {
   return spreads[spreads.size() / 2];
 }
 
-// The values by distance, as a table's reader completes them: the next nearer one, else the next farther.
+// Sets the values of all distances as the reader of a table does: a missing one is that of the next nearer distance,
+// else of the next farther one.
 model::ByDistance complete(const std::vector<std::pair<topo::Distance, double>>& known,
                            const model::ByDistance& otherwise) {
   if (known.empty()) return otherwise;
@@ -45,34 +46,34 @@ Model Fitting::all() {
   return std::move(made_);
 }
 
-void Fitting::tell_at(const std::string& name, topo::Distance distance, double spread, size_t points) {
+void Fitting::add_precision_at(const std::string& name, topo::Distance distance, double spread, size_t points) {
   std::erase_if(made_.precisions, [&](const Precision& of) { return of.name == name; });
-  tell(name_at(name, distance), spread, points);
-  if (distance != topo::Distance::node) tell(name, spread, points);
+  add_precision(name_at(name, distance), spread, points);
+  if (distance != topo::Distance::node) add_precision(name, spread, points);
 }
 
-double Fitting::single(What what, const std::string& name, double scale, double otherwise) {
-  const std::vector<Point> points = measured_.of(what);
+double Fitting::single(Quantity quantity, const std::string& name, double scale, double otherwise) {
+  const std::vector<Point> points = measured_.of(quantity);
   if (points.empty()) {
-    lacks(name, measured_.problem(what) + fmt::format("; value of the built-in table '{}'", otherwise_.name));
+    lacks(name, measured_.problem(quantity) + fmt::format("; value of the built-in table '{}'", otherwise_.name));
     return otherwise;
   }
-  tell(name, points.front().timing.spread(), 1);
+  add_precision(name, points.front().timing.spread(), 1);
   return points.front().timing.us * scale;
 }
 
 void Fitting::lines() {
   std::vector<std::pair<topo::Distance, double>> flags;
-  for (const Point& point : measured_.of(What::flag)) {
+  for (const Point& point : measured_.of(Quantity::flag)) {
     flags.emplace_back(point.key.distance, point.timing.us * 1000);
-    tell_at("flag", point.key.distance, point.timing.spread(), 1);
+    add_precision_at("flag", point.key.distance, point.timing.spread(), 1);
   }
   std::ranges::sort(flags);
   table().flag_ns = complete(flags, otherwise_.flag_ns);
   if (flags.empty()) lacks("flag", "one processor only; value of the built-in table '" + otherwise_.name + "'");
-  table().look_ns = single(What::look, "look", 1000, otherwise_.look_ns);
-  table().step_ns = single(What::step, "step", 1000, otherwise_.step_ns);
-  const std::vector<Point> readers = measured_.of(What::lines);
+  table().look_ns = single(Quantity::look, "look", 1000, otherwise_.look_ns);
+  table().step_ns = single(Quantity::step, "step", 1000, otherwise_.step_ns);
+  const std::vector<Point> readers = measured_.of(Quantity::lines);
   table().line_ns = otherwise_.line_ns;
   if (readers.size() < 2) {
     lacks("line", fmt::format("needs four processors; value of the built-in table '{}'", otherwise_.name));
@@ -81,25 +82,25 @@ void Fitting::lines() {
   const Point &few = readers.front(), &many = readers.back();
   const double more = many.key.concurrent - few.key.concurrent;
   table().line_ns = std::max(0.0, (many.timing.us - few.timing.us) / more * 1000);
-  tell("line", many.timing.spread(), 2);
+  add_precision("line", many.timing.spread(), 2);
 }
 
 void Fitting::links() {
   const model::Fingerprint& of = table().fingerprint;
   const double cores = std::max(of.cores, 1);
   model::Links& links = table().links;
-  links.core_gbs = 0;  // the rates of a copy bound it
+  links.core_gbs = 0;  // 0: not a limit, since the copy rates already limit a core
   if (table().caches.empty()) {
     links = otherwise_.links;
     return lacks("links", fmt::format("not measured; value of the built-in table '{}'", otherwise_.name));
   }
-  // What all cores took from each other at once, at least.
+  // A lower bound: the throughput of all cores that fetch from each other concurrently.
   const model::CacheRates in_cache = rates_at(table(), double(of.l2_bytes) / 4), beyond = table().caches.back();
   links.l3_gbs = in_cache.fetch_gbs * cores / std::max(of.l3s, std::max(of.numas, 1));
   links.memory_gbs = beyond.load_gbs * cores / std::max(of.numas, 1);
-  tell("link l3", median_spread(measured_.of(What::fetch)), 1);
-  tell("link memory", median_spread(measured_.of(What::load)), 1);
-  for (const Point& point : measured_.of(What::far_fetch)) {
+  add_precision("link l3", median_spread(measured_.of(Quantity::fetch)), 1);
+  add_precision("link memory", median_spread(measured_.of(Quantity::load)), 1);
+  for (const Point& point : measured_.of(Quantity::far_fetch)) {
     const double all = gbs(point.key.bytes, point.timing.us) * cores;
     if (point.key.distance == topo::Distance::node) links.socket_gbs = all / std::max(of.sockets, 1);
     if (point.key.distance == topo::Distance::socket) links.numa_gbs = all / std::max(of.numas, 1);
@@ -111,7 +112,7 @@ void Fitting::links() {
 
 namespace {
 
-// Non-temporal copies were faster at every size from plain[i] on.
+// Returns whether non-temporal copies were faster at every size from plain[i] on.
 bool faster_from(size_t i, const std::vector<Point>& plain, const std::vector<Point>& streams) {
   for (; i < plain.size(); ++i)
     for (const Point& stream : streams)
@@ -124,14 +125,14 @@ bool faster_from(size_t i, const std::vector<Point>& plain, const std::vector<Po
 void Fitting::thresholds() {
   model::Thresholds& of = table().thresholds;
   of = otherwise_.thresholds;
-  // Stores bypass the cache from where that was faster on.
+  // Non-temporal stores are used from the size on from which they were always faster.
   of.non_temporal_bytes = 0;
-  std::vector<Point> plain = measured_.of(What::copy), streams = measured_.of(What::stream);
+  std::vector<Point> plain = measured_.of(Quantity::copy), streams = measured_.of(Quantity::stream);
   for (size_t i = plain.size(); i-- > 0 && faster_from(i, plain, streams);)
     of.non_temporal_bytes = plain[i].key.bytes * std::max(table().fingerprint.cores, 1);
   const model::Access& kernel = table().of(Mechanism::cma);
   if (kernel.available && !table().caches.empty()) {
-    // A staged vector is moved twice, one of the two beside the other where both sides are at it.
+    // A staged vector is copied twice; the two copies overlap, since both sides work concurrently.
     of.direct_bytes = 0;
     for (double bytes = 512; bytes <= 16 << 20 && of.direct_bytes == 0; bytes *= 2) {
       const model::CacheRates rates = rates_at(table(), 2 * bytes);
@@ -142,9 +143,9 @@ void Fitting::thresholds() {
       if (direct < staged) of.direct_bytes = bytes;
     }
     if (of.direct_bytes == 0) of.direct_bytes = 32 << 20;
-    tell("direct_bytes", 0.5, 1);
+    add_precision("direct_bytes", 0.5, 1);
   }
-  tell("non_temporal_bytes", 0.5, plain.size());
+  add_precision("non_temporal_bytes", 0.5, plain.size());
   note("thresholds",
        "direct_bytes: size from which a kernel-assisted copy costs less than two copies; non_temporal_bytes: size from "
        "which non-temporal stores of all cores together were faster; 0: never");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From what was timed to a table of lib/model, and how well the two agree.
+// Fits a table of lib/model to the measurements, and states how well the two agree.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace coll::tools {
 
-// A measured time beside what the fit says, for collctl report.
+// A measured time and the fitted one, for collctl report.
 struct Fitted {
   std::string curve;  // "cma", "gamma of cma", ...
   double x = 0, measured = 0, fitted = 0;
@@ -19,13 +19,13 @@ struct Fitted {
 
 struct Model {
   model::Table table;
-  std::vector<Precision> precisions;  // by the names of named_values()
+  std::vector<Precision> precisions;  // named as in named_values()
   std::vector<Fitted> curves;
-  // What the machine lacks or what could not be measured, and where its number comes from instead.
+  // Values that are missing or could not be measured, and the value that replaces each.
   std::vector<std::string> remarks;
 };
 
-// `otherwise` gives what could not be measured here. Pure.
+// Values that could not be measured are those of `otherwise`. Pure function.
 Model fit_model(const Measured& measured, const model::Fingerprint& machine, const model::Table& otherwise);
 
 }  // namespace coll::tools

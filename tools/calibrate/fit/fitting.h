@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fit in the making: what was measured on one side, a table that fills on the other. calibrate_fit.cc is what ranks
-// wait for and share, calibrate_fit_memory.cc memory by size, calibrate_fit_copies.cc the ways from process to process.
+// A fit in progress: reads measurements and fills a table. fit.cc fits flags, links and thresholds, memory.cc the rates
+// of memory by size, copies.cc copies between processes.
 #pragma once
 
 #include <string>
@@ -16,11 +16,12 @@ constexpr double page_bytes = 4096;
 
 inline double gbs(double bytes, double us) { return us > 0 ? bytes / us / 1000 : 0; }
 double median_spread(const std::vector<Point>& points);
-// The values by distance, as a table's reader completes them: the next nearer one, else the next farther.
+// Sets the values of all distances as the reader of a table does: a missing one is that of the next nearer distance,
+// else of the next farther one.
 model::ByDistance complete(const std::vector<std::pair<topo::Distance, double>>& known,
                            const model::ByDistance& otherwise);
 
-// Refers to its arguments, which outlive it.
+// Keeps references to its arguments, which must outlive it.
 class Fitting {
  public:
   Fitting(const Measured& measured, const model::Fingerprint& machine, const model::Table& otherwise)
@@ -33,32 +34,32 @@ class Fitting {
   model::Table& table() { return made_.table; }
   model::Access& access(model::Mechanism mechanism) { return table().access[size_t(mechanism)]; }
 
-  // How well a value is known, by its name in named_values().
-  void tell(const std::string& name, double spread, size_t points) {
+  // Notes the precision of a value, by its name in named_values().
+  void add_precision(const std::string& name, double spread, size_t points) {
     made_.precisions.push_back({name, spread, int(points)});
   }
-  // Of distances: the farthest that was measured stands for those beyond, too.
-  void tell_at(const std::string& name, topo::Distance distance, double spread, size_t points);
+  // The same for a value by distance: the farthest measured distance also stands for those beyond it.
+  void add_precision_at(const std::string& name, topo::Distance distance, double spread, size_t points);
   void note(const std::string& key, const std::string& text) { table().notes.emplace_back(key, text); }
   void lacks(const std::string& what, const std::string& why) { made_.remarks.push_back(what + ": " + why); }
-  // The median of one kind; `otherwise` where there is none.
-  double single(What what, const std::string& name, double scale, double otherwise);
+  // The median of one quantity, times `scale`; `otherwise` if it was not measured.
+  double single(Quantity quantity, const std::string& name, double scale, double otherwise);
 
   void lines();
   void links();
   void thresholds();
 
   void memory();
-  double rate(What what, double bytes) const;
+  double rate(Quantity quantity, double bytes) const;
   double representative() const;
-  model::Bandwidth pair(const std::string& name, What alone, What all, double bytes, double share,
+  model::Bandwidth pair(const std::string& name, Quantity alone, Quantity all, double bytes, double share,
                         model::Bandwidth otherwise);
-  // copy = longer + overlap * shorter
+  // Fits copy = longer + overlap * shorter, where longer and shorter are the times of its loads and stores.
   void overlap();
 
   void near_copies();
-  // Times of c at once over that of one, after what does not depend on c.
-  model::Gamma gamma(model::Mechanism mechanism, What what, double startup_us);
+  // Fits the time of c concurrent accesses over that of one, after subtracting the startup, which does not depend on c.
+  model::Gamma gamma(model::Mechanism mechanism, Quantity quantity, double startup_us);
   model::Gamma gamma(model::Mechanism mechanism, const std::vector<model::Contended>& seen, double spread);
   void cma();
   void kernel_rates();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rates of memory by how much of it a core touches, and what of a copy's loads and stores hides behind the other.
+// Fits the rates of memory by footprint, and how much of a copy's loads and stores overlap.
 #include <algorithm>
 #include <cmath>
 
@@ -12,39 +12,40 @@ namespace coll::tools {
 
 using model::Observation;
 
-double Fitting::rate(What what, double bytes) const {
-  for (const Point& point : measured_.of(what))
+double Fitting::rate(Quantity quantity, double bytes) const {
+  for (const Point& point : measured_.of(quantity))
     if (point.key.bytes == bytes) return gbs(bytes, point.timing.us);
   return 0;
 }
 
 void Fitting::memory() {
-  for (const Point& point : measured_.of(What::load)) {
+  for (const Point& point : measured_.of(Quantity::load)) {
     const double bytes = point.key.bytes;
     model::CacheRates rates{bytes,
                             gbs(bytes, point.timing.us),
-                            rate(What::store, bytes),
-                            rate(What::fetch, bytes),
-                            rate(What::take, bytes),
-                            rate(What::combine, bytes),
-                            rate(What::combine_fetch, bytes)};
-    // One processor has no neighbour.
+                            rate(Quantity::store, bytes),
+                            rate(Quantity::fetch, bytes),
+                            rate(Quantity::take, bytes),
+                            rate(Quantity::combine, bytes),
+                            rate(Quantity::combine_fetch, bytes)};
+    // With one processor there is no neighbour to fetch from.
     for (double* of : {&rates.fetch_gbs, &rates.combine_fetch_gbs})
       if (*of <= 0) *of = rates.load_gbs;
     if (rates.take_gbs <= 0) rates.take_gbs = rates.store_gbs;
     if (rates.store_gbs > 0 && rates.combine_gbs > 0) table().caches.push_back(rates);
   }
-  for (What what : {What::load, What::store, What::fetch, What::take, What::combine, What::combine_fetch})
-    for (const Point& point : measured_.of(what)) tell(text(point.key), point.timing.spread(), 1);
+  for (Quantity quantity :
+       {Quantity::load, Quantity::store, Quantity::fetch, Quantity::take, Quantity::combine, Quantity::combine_fetch})
+    for (const Point& point : measured_.of(quantity)) add_precision(text(point.key), point.timing.spread(), 1);
   overlap();
-  // One number for all sizes: of what exceeds a core's own cache and lies in the next.
+  // These have one number for all sizes: that of a footprint which exceeds a core's L2.
   const double bytes = table().caches.empty() ? 0 : representative();
-  table().copy = pair("copy", What::copy_alone, What::copy, bytes, 0.5, otherwise_.copy);
+  table().copy = pair("copy", Quantity::copy_alone, Quantity::copy, bytes, 0.5, otherwise_.copy);
   table().copy_non_temporal =
-      pair("copy_non_temporal", What::stream_alone, What::stream, bytes, 0.5, otherwise_.copy_non_temporal);
-  table().reduce = pair("reduce", What::reduce_alone, What::reduce, bytes, 2.0 / 3, otherwise_.reduce);
-  table().reduce_non_temporal = pair("reduce_non_temporal", What::reduce_stream_alone, What::reduce_stream, bytes,
-                                     2.0 / 3, otherwise_.reduce_non_temporal);
+      pair("copy_non_temporal", Quantity::stream_alone, Quantity::stream, bytes, 0.5, otherwise_.copy_non_temporal);
+  table().reduce = pair("reduce", Quantity::reduce_alone, Quantity::reduce, bytes, 2.0 / 3, otherwise_.reduce);
+  table().reduce_non_temporal = pair("reduce_non_temporal", Quantity::reduce_stream_alone, Quantity::reduce_stream,
+                                     bytes, 2.0 / 3, otherwise_.reduce_non_temporal);
   note("copy", fmt::format("measured: source and target together {} bytes; by size in caches", bytes));
 }
 
@@ -55,26 +56,26 @@ double Fitting::representative() const {
   return made_.table.caches.back().bytes;
 }
 
-model::Bandwidth Fitting::pair(const std::string& name, What alone, What all, double bytes, double share,
+model::Bandwidth Fitting::pair(const std::string& name, Quantity alone, Quantity all, double bytes, double share,
                                model::Bandwidth otherwise) {
   const model::Bandwidth made = {rate(alone, bytes) * share, rate(all, bytes) * share};
   if (made.alone_gbs <= 0 || made.all_gbs <= 0) {
     lacks(name, fmt::format("not measured; value of the built-in table '{}'", otherwise_.name));
     return otherwise;
   }
-  const auto spread = [&](What what) {
-    for (const Point& point : measured_.of(what))
+  const auto spread = [&](Quantity quantity) {
+    for (const Point& point : measured_.of(quantity))
       if (point.key.bytes == bytes) return point.timing.spread();
     return 0.0;
   };
-  tell(name + " alone", spread(alone), 1);
-  tell(name + " all", spread(all), 1);
+  add_precision(name + " alone", spread(alone), 1);
+  add_precision(name + " all", spread(all), 1);
   return made;
 }
 
 void Fitting::overlap() {
   std::vector<Observation> seen;
-  std::vector<Point> copies = measured_.of(What::copy);
+  std::vector<Point> copies = measured_.of(Quantity::copy);
   double hidden = 0;
   for (const Point& point : copies) {
     if (table().caches.empty()) break;
@@ -95,7 +96,7 @@ void Fitting::overlap() {
     of.fitted = std::max(load, store) + table().overlap * std::min(load, store);
     errors += std::pow(of.fitted / of.measured - 1, 2);
   }
-  if (!copies.empty()) tell("overlap", std::sqrt(errors / double(copies.size())), copies.size());
+  if (!copies.empty()) add_precision("overlap", std::sqrt(errors / double(copies.size())), copies.size());
 }
 
 }  // namespace coll::tools

@@ -12,7 +12,7 @@ namespace {
 using transport::KcollDevice;
 using transport::KcollStatus;
 
-// The sums of all descriptors of a domain, now less then.
+// Counters of all descriptors of a domain: their increase since the construction.
 class Counters : public KcollWatch {
  public:
   Counters(std::shared_ptr<KcollDevice> device, const kcoll_stats& before, std::string remark)
@@ -35,7 +35,7 @@ class Counters : public KcollWatch {
     times.pin_us = us(now.pin_ns - before_.pin_ns);
     for (int bucket = 0; bucket < KCOLL_CONC_BUCKETS; ++bucket)
       if (const uint64_t pages = now.conc_pages[bucket] - before_.conc_pages[bucket]; pages > 0)
-        times.crowds[1 << bucket] = {pages, us(now.conc_ns[bucket] - before_.conc_ns[bucket])};
+        times.by_concurrency[1 << bucket] = {pages, us(now.conc_ns[bucket] - before_.conc_ns[bucket])};
     return times;
   }
   std::string remark() const override { return remark_; }
@@ -56,7 +56,8 @@ KcollTimes& KcollTimes::operator+=(const KcollTimes& other) {
   total_us += other.total_us, copy_us += other.copy_us, wait_us += other.wait_us;
   pins += other.pins, pages += other.pages;
   throttle_us += other.throttle_us, lock_us += other.lock_us, pin_us += other.pin_us;
-  for (const auto& [tasks, of] : other.crowds) crowds[tasks].pages += of.pages, crowds[tasks].us += of.us;
+  for (const auto& [tasks, of] : other.by_concurrency)
+    by_concurrency[tasks].pages += of.pages, by_concurrency[tasks].us += of.us;
   return *this;
 }
 
@@ -86,7 +87,7 @@ std::unique_ptr<KcollWatch> KcollWatch::start(const transport::Token& domain, st
 std::unique_ptr<KcollWatch> KcollWatch::by_counters(std::string& problem, const transport::Token* domain,
                                                     const std::string& remark) {
   KcollStatus status;
-  // A descriptor joins one domain only, and this process may watch others later.
+  // A descriptor can join only one domain, and this process may watch other domains later: open one of its own.
   std::shared_ptr<KcollDevice> device = KcollDevice::open(status);
   if (device == nullptr) return problem = transport::kcoll_hint(status), nullptr;
   kcoll_stats before{};

@@ -36,7 +36,7 @@ namespace coll::tools {
 namespace {
 
 constexpr const char* events[] = {"kcoll_pin", "kcoll_copy"};
-constexpr size_t buffer_kib = 4096;  // for each processor
+constexpr size_t buffer_kib = 4096;  // of each processor
 
 class Tracepoints : public KcollWatch {
  public:
@@ -49,7 +49,7 @@ class Tracepoints : public KcollWatch {
     if (parser_ != nullptr) tep_free(parser_);
   }
 
-  // "" or what is wrong.
+  // Returns "" or an error.
   std::string begin() {
     if (tracefs_tracing_dir() == nullptr) return "tracefs is not mounted; mount -t tracefs tracefs /sys/kernel/tracing";
     const std::string name = fmt::format("collctl-{}", getpid());
@@ -60,7 +60,7 @@ class Tracepoints : public KcollWatch {
     if (parser_ == nullptr || tep_find_event_by_name(parser_, "kcoll", events[0]) == nullptr)
       return "the kernel has no tracepoints kcoll:*";
     tracefs_instance_set_buffer_size(instance_, buffer_kib, -1);
-    // Names of tasks are of no use here; recording them has the scheduler's code patched and watched.
+    // Names of tasks are not needed; recording them would enable a hook in the scheduler.
     tracefs_option_disable(instance_, TRACEFS_OPTION_RECORD_CMD);
     for (const char* event : events)
       if (tracefs_event_enable(instance_, "kcoll", event) != 0)
@@ -92,20 +92,20 @@ class Tracepoints : public KcollWatch {
       times.throttle_us += double(number("gate_ns")) / 1000;
       times.lock_us += lock;
       times.pin_us += pin;
-      KcollTimes::Crowd& crowd = times.crowds[int(number("conc"))];
-      crowd.pages += number("pages");
-      crowd.us += lock + pin;
+      KcollTimes::Concurrent& concurrent = times.by_concurrency[int(number("conc"))];
+      concurrent.pages += number("pages");
+      concurrent.us += lock + pin;
     } else if (std::strcmp(event->name, "kcoll_copy") == 0 && number("ret") == 0) {
       times.copies++;
       times.copied_bytes += number("len");
       times.total_us += double(number("total_ns")) / 1000;
       times.copy_us += double(number("copy_ns")) / 1000;
-      times.wait_us += double(number("pin_ns")) / 1000;  // what a copy waited for its pages
+      times.wait_us += double(number("pin_ns")) / 1000;  // the time that a copy waits for its pages
     }
     return 0;
   }
 
-  // Of all processors' buffers: "overrun: 12".
+  // Adds up the lost events of all processors' buffers, from lines such as "overrun: 12".
   uint64_t lost() const {
     uint64_t sum = 0;
     for (int cpu = 0; cpu < int(sysconf(_SC_NPROCESSORS_CONF)); ++cpu) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// kcoll's tracepoints, read through libtracefs and libtraceevent; only where those were found when this was built.
+// Reads kcoll's tracepoints with libtracefs and libtraceevent, if the build found them.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace coll::tools {
 
-// Null and why: built without the libraries, not root, no tracefs, no tracepoints. Events go to a buffer of their own and
-// disturb nobody else who traces.
+// Returns null and the reason in `problem` if the build lacks the libraries, the user is not root, or tracefs or the
+// tracepoints are missing. Events go to a trace instance of its own, so that other users of tracefs are not disturbed.
 std::unique_ptr<KcollWatch> watch_kcoll_tracepoints(std::string& problem);
 
 }  // namespace coll::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies by the kernel: CMA and kcoll.
+// Probes of kernel-assisted copies: CMA and kcoll.
 #include <sys/uio.h>
 
 #include "tools/calibrate/probes/list.h"
@@ -12,7 +12,7 @@ constexpr double kib = 1024, mib = 1024 * kib, page_bytes = 4096;
 
 }  // namespace
 
-std::vector<int> crowds(int processes) {
+std::vector<int> concurrency_levels(int processes) {
   std::vector<int> counts;
   for (int count = 1; count < processes; count += count < 8 ? 1 : count / 4) counts.push_back(count);
   counts.push_back(processes);
@@ -22,7 +22,7 @@ std::vector<int> crowds(int processes) {
 void Probes::add_cma(const std::vector<double>& footprints) {
   constexpr int calls = 20;
   add(
-      {What::call}, first(1), nullptr,
+      {Quantity::call}, first(1), nullptr,
       [this](int) {
         for (int i = 0; i < calls; ++i)
           if (process_vm_readv(at_.place(at_.at_rest()).pid, nullptr, 0, nullptr, 0, 0) < 0)
@@ -31,18 +31,18 @@ void Probes::add_cma(const std::vector<double>& footprints) {
       },
       calls);
   add(
-      {What::check}, first(1), nullptr,
+      {Quantity::check}, first(1), nullptr,
       [one = cma(at_.at_rest(), 1)](int self) {
         std::string problem;
         for (int i = 0; i < calls && problem.empty(); ++i) problem = one(self);
         return problem;
       },
       calls);
-  // Linux pins as many pages as the remote side names, at most 1024 at once, before it copies into the local side: with
-  // a local side of one byte the pages are locked and pinned, and nothing is copied.
-  for (int readers : crowds(n_))
+  // Linux pins all pages that the remote side names, at most 1024 at once, before it copies into the local side: with a
+  // local side of one byte it locks and pins the pages and copies almost nothing.
+  for (int readers : concurrency_levels(n_))
     for (double pages : {16.0, 256.0, 1000.0})
-      add({What::pages, pages * page_bytes, readers}, first(readers), nullptr, [this, pages](int) {
+      add({Quantity::pages, pages * page_bytes, readers}, first(readers), nullptr, [this, pages](int) {
         const Place& owner = at_.place(at_.at_rest());
         char byte;
         const iovec local = {&byte, 1},
@@ -51,17 +51,17 @@ void Probes::add_cma(const std::vector<double>& footprints) {
                    ? std::string()
                    : std::string("process_vm_readv does not work here; see collctl doctor");
       });
-  // Into one part of the caller's memory; the neighbour's other part is what it has just written.
+  // The source is the part of the neighbour's memory that it has just written, the target another part of the caller's.
   const auto written = [this](size_t bytes) { return plain([=, this](int) { rewrite(at_.own(), bytes); }); };
   std::vector<double> sizes;
   for (double size = 4 * kib; size <= (task_.quick ? 4 : 16) * mib; size *= 4) sizes.push_back(size);
   for (double size : sizes) {
     const size_t bytes = size_t(size);
-    if (n_ >= 2) add({What::cma_copy, size}, first(1), written(bytes), cma(1, bytes));
+    if (n_ >= 2) add({Quantity::cma_copy, size}, first(1), written(bytes), cma(1, bytes));
   }
   for (double touched : footprints) {
     const size_t half = size_t(touched) / 2 / 4096 * 4096;
-    if (n_ >= 2 && half > 0) add({What::cma_exchange, touched}, nullptr, written(half), cma(-1, half));
+    if (n_ >= 2 && half > 0) add({Quantity::cma_exchange, touched}, nullptr, written(half), cma(-1, half));
   }
 }
 
@@ -74,23 +74,23 @@ void Probes::add_kcoll() {
       return access->problem();
     };
   };
-  for (int readers : crowds(n_)) {
-    add({What::pinned_check, 1, readers}, first(readers), nullptr, read(1));
+  for (int readers : concurrency_levels(n_)) {
+    add({Quantity::pinned_check, 1, readers}, first(readers), nullptr, read(1));
     for (double size : {64 * kib, 256 * kib, 1 * mib, 4 * mib})
-      add({What::pinned_copy, size, readers}, first(readers), nullptr, read(size_t(size)));
+      add({Quantity::pinned_copy, size, readers}, first(readers), nullptr, read(size_t(size)));
   }
-  // A region that is registered anew has no pinned pages: whoever copies first pins them.
+  // A newly registered region has no pinned pages: the first copy pins them.
   struct Fresh {
     uint64_t cookie;
   };
-  for (int readers : crowds(n_ - 1))
+  for (int readers : concurrency_levels(n_ - 1))
     for (double size : {4 * kib, 64 * kib, 1 * mib}) {
       if (n_ < 2) break;
       const size_t bytes = size_t(size);
       const int owner = n_ - 1;
       Fresh* fresh = reinterpret_cast<Fresh*>(at_.lines(owner) + Workplace::flag_lines - 1);
       add(
-          {What::first_copy, size, readers}, first(readers),
+          {Quantity::first_copy, size, readers}, first(readers),
           [=, this](int self) -> std::string {
             if (self != owner) return "";
             transport::KcollStatus status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cache lines between two cores, and the executor's steps.
+// Probes of cache lines between two cores, and of the executor's steps.
 #include "exec/channel_alone.h"
 #include "exec/run.h"
 #include "plan/builder.h"
@@ -25,7 +25,7 @@ void Probes::add_lines() {
     const Act begin = [this](int self) {
       for (int i = 0; i < lines; ++i) at_.lines(self)[i].value.store(0, std::memory_order_relaxed);
     };
-    // Where a line has its home in the chip makes a difference, so several take part.
+    // The latency of a line depends on the slice of the L3 that is its home: average over several lines.
     const Act play = [=, this](int self) {
       Workplace::Line *mine = at_.lines(self), *theirs = at_.lines(self == 0 ? other : 0);
       for (int i = 0; i < lines; ++i)
@@ -35,10 +35,10 @@ void Probes::add_lines() {
           if (self != 0) mine[i].value.store(trip, std::memory_order_release);
         }
     };
-    add({.what = What::flag, .distance = pair.distance}, both, plain(begin), plain(play), 2 * trips * lines);
+    add({.quantity = Quantity::flag, .distance = pair.distance}, both, plain(begin), plain(play), 2 * trips * lines);
   }
   if (n_ < 2) return;
-  add({.what = What::look, .distance = pairs_of(task_).front().distance}, first(1), plain([this](int self) {
+  add({.quantity = Quantity::look, .distance = pairs_of(task_).front().distance}, first(1), plain([this](int self) {
         for (int i = 0; i < Workplace::flag_lines; ++i) at_.lines(self)[i].value.store(1, std::memory_order_relaxed);
       }),
       plain([this](int) {
@@ -47,8 +47,8 @@ void Probes::add_lines() {
       }),
       Workplace::flag_lines);
   for (int readers : {1, n_ - 1}) {
-    if (n_ < 4) break;  // one reader more than one, and the writer, and a difference that shows
-    add({.what = What::lines, .concurrent = readers}, first(readers + 1),
+    if (n_ < 4) break;  // the difference needs a writer, one reader, and more than one reader
+    add({.quantity = Quantity::lines, .concurrent = readers}, first(readers + 1),
         plain([this](int self) { at_.lines(self)[0].value.store(0, std::memory_order_relaxed); }),
         plain([this](int self) {
           if (self == 0) return at_.lines(0)[0].value.store(1, std::memory_order_release);
@@ -59,7 +59,7 @@ void Probes::add_lines() {
 
 namespace {
 
-// What a reader in a pipeline does, without anybody to wait for: waits, copies a line, posts.
+// The steps of a reader in a pipeline that never waits for a peer: wait, copy a line, post.
 plan::Plan passes(int count) {
   plan::Builder b(plan::Collective::bcast, "passes", 1, 0);
   const uint16_t range = b.range({}), ready = b.flag(), read = b.flag();
@@ -83,10 +83,10 @@ void Probes::add_steps() {
     exec::Run run;
     int from[16] = {}, to[16] = {};
   };
-  // Made by each process for itself: a channel belongs to the process that it was made in.
+  // Each process creates its own, since a channel belongs to the process that created it.
   auto alone = std::make_shared<std::unique_ptr<Alone>>();
   add(
-      {What::step}, first(1),
+      {Quantity::step}, first(1),
       [alone](int) {
         if (*alone == nullptr) *alone = std::make_unique<Alone>();
         return std::string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The probes of collctl calibrate, kind by kind; each kind's file says how it is timed.
+// The probes of collctl calibrate, one function per kind.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +12,17 @@
 
 namespace coll::tools {
 
-// The first pair of processes at each distance that the machine has.
+// The first pair of processes at each distance that occurs on the machine.
 struct Pair {
   topo::Distance distance;
-  int other;  // of process 0
+  int other;  // the partner of process 0
 };
 std::vector<Pair> pairs_of(const MeasureTask& task);
 
-// Numbers of processes that access one owner at once: all up to eight, then some of the others.
-std::vector<int> crowds(int processes);
+// Numbers of processes that access one owner concurrently: all up to eight, then some of the larger ones.
+std::vector<int> concurrency_levels(int processes);
 
-// Adds probes with their keys; the functions run in the forked processes.
+// Adds probes with their keys. The functions of the probes run in the forked processes.
 class Probes {
  public:
   Probes(const MeasureTask& task, Workplace& at) : task_(task), at_(at), n_(task.processes) {}
@@ -49,15 +49,15 @@ class Probes {
     return [act](int process) { return act(process), std::string(); };
   }
   void add(const Key& key, std::function<bool(int)> acts, Try prepare, Try timed, int repeats = 1) {
-    // In a program that goes on copying the kernel's own tables of its pages are warm.
+    // A program that copies repeatedly finds the kernel's page tables in the caches: rehearse kernel-assisted copies.
     constexpr double lasting_bytes = 16 << 20;
-    const int rehearsals = key.what >= What::call && key.bytes <= lasting_bytes ? 2 : 0;
+    const int rehearsals = key.quantity >= Quantity::call && key.bytes <= lasting_bytes ? 2 : 0;
     keys.push_back(key);
     probes.push_back({text(key), repeats, rehearsals, std::move(acts), std::move(prepare), std::move(timed)});
   }
   int neighbour(int process) const { return (process + 1) % n_; }
 
-  // In pieces of what stays in the first-level cache, so that the other side costs nothing.
+  // Calls `piece` for parts that fit into the L1 cache, so that the other side of a copy costs nothing.
   template <class Piece>
   static void in_pieces(size_t bytes, const Piece& piece) {
     for (size_t done = 0; done < bytes; done += Workplace::few_bytes)

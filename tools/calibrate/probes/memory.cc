@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory: a core's own, a neighbour's, one owner's for many.
+// Probes of memory: a core's own, its neighbour's, and one owner's memory with several readers.
 #include "mem/copy.h"
 #include "mem/reduce.h"
 #include "tools/calibrate/probes/list.h"
@@ -18,25 +18,26 @@ void Probes::add_memory(const std::vector<double>& sizes) {
   for (double size : sizes) {
     const size_t bytes = size_t(size), half = bytes / 2 / 64 * 64, third = bytes / 3 / 64 * 64;
     char* few = at_.few();
-    add({What::load, size}, nullptr, plain([=, this](int) { rewrite(at_.own(), bytes); }), plain([=, this](int) {
+    add({Quantity::load, size}, nullptr, plain([=, this](int) { rewrite(at_.own(), bytes); }), plain([=, this](int) {
           in_pieces(bytes, [&](size_t at, size_t length) { mem::copy(few, at_.own() + at, length); });
         }));
-    add({What::store, size}, nullptr, plain([=, this](int) { look_through(at_.own(), bytes); }), plain([=, this](int) {
+    add({Quantity::store, size}, nullptr, plain([=, this](int) { look_through(at_.own(), bytes); }),
+        plain([=, this](int) {
           in_pieces(bytes, [&](size_t at, size_t length) { mem::copy(at_.own() + at, few, length); });
         }));
-    add({What::combine, size}, nullptr, plain([=, this](int) { rewrite(at_.own(), bytes); }), plain([=, this](int) {
+    add({Quantity::combine, size}, nullptr, plain([=, this](int) { rewrite(at_.own(), bytes); }), plain([=, this](int) {
           in_pieces(half, [&](size_t at, size_t length) {
             const void* sources[] = {at_.own() + at, at_.own() + half + at};
             sum()(few, nullptr, sources, 2, length / sizeof(float));
           });
         }));
     if (n_ > 1) {
-      add({What::fetch, size}, nullptr, plain([=, this](int self) { rewrite(at_.shared(self), bytes); }),
+      add({Quantity::fetch, size}, nullptr, plain([=, this](int self) { rewrite(at_.shared(self), bytes); }),
           plain([=, this](int self) {
             const char* from = at_.shared(neighbour(self));
             in_pieces(bytes, [&](size_t at, size_t length) { mem::copy(few, from + at, length); });
           }));
-      add({What::combine_fetch, size}, nullptr, plain([=, this](int self) { rewrite(at_.shared(self), bytes); }),
+      add({Quantity::combine_fetch, size}, nullptr, plain([=, this](int self) { rewrite(at_.shared(self), bytes); }),
           plain([=, this](int self) {
             const char* from = at_.shared(neighbour(self));
             in_pieces(bytes, [&](size_t at, size_t length) {
@@ -44,8 +45,8 @@ void Probes::add_memory(const std::vector<double>& sizes) {
               sum()(few, nullptr, sources, 2, length / sizeof(float));
             });
           }));
-      add({What::take, size}, nullptr, plain([=, this](int self) { look_through(at_.shared(neighbour(self)), bytes); }),
-          plain([=, this](int self) {
+      add({Quantity::take, size}, nullptr,
+          plain([=, this](int self) { look_through(at_.shared(neighbour(self)), bytes); }), plain([=, this](int self) {
             char* to = at_.shared(self);
             in_pieces(bytes, [&](size_t at, size_t length) { mem::copy(to + at, few, length); });
           }));
@@ -64,7 +65,8 @@ void Probes::add_memory(const std::vector<double>& sizes) {
       const void* sources[] = {at_.own(), at_.own() + third};
       sum()(at_.own() + 2 * third, nullptr, sources, 2, third / sizeof(float));
     };
-    // The kernels have no non-temporal form: what they make leaves the first-level cache by one.
+    // Reduction kernels have no non-temporal form: the result goes to the L1 cache and is then copied with non-temporal
+    // stores.
     const Act reduce_stream = [=, this](int) {
       in_pieces(third, [&](size_t at, size_t length) {
         const void* sources[] = {at_.own() + at, at_.own() + third + at};
@@ -72,19 +74,19 @@ void Probes::add_memory(const std::vector<double>& sizes) {
         mem::copy_nt(at_.own() + 2 * third + at, few, length);
       });
     };
-    add({What::copy_alone, size}, first(1), plain(dirty_source), plain(copy));
-    add({What::copy, size}, nullptr, plain(dirty_source), plain(copy));
-    add({What::stream_alone, size}, first(1), plain(dirty_source), plain(stream));
-    add({What::stream, size}, nullptr, plain(dirty_source), plain(stream));
-    add({What::reduce_alone, size}, first(1), plain(dirty_sources), plain(reduce));
-    add({What::reduce, size}, nullptr, plain(dirty_sources), plain(reduce));
-    add({What::reduce_stream_alone, size}, first(1), plain(dirty_sources), plain(reduce_stream));
-    add({What::reduce_stream, size}, nullptr, plain(dirty_sources), plain(reduce_stream));
+    add({Quantity::copy_alone, size}, first(1), plain(dirty_source), plain(copy));
+    add({Quantity::copy, size}, nullptr, plain(dirty_source), plain(copy));
+    add({Quantity::stream_alone, size}, first(1), plain(dirty_source), plain(stream));
+    add({Quantity::stream, size}, nullptr, plain(dirty_source), plain(stream));
+    add({Quantity::reduce_alone, size}, first(1), plain(dirty_sources), plain(reduce));
+    add({Quantity::reduce, size}, nullptr, plain(dirty_sources), plain(reduce));
+    add({Quantity::reduce_stream_alone, size}, first(1), plain(dirty_sources), plain(reduce_stream));
+    add({Quantity::reduce_stream, size}, nullptr, plain(dirty_sources), plain(reduce_stream));
   }
 }
 
 void Probes::add_near_copies() {
-  // Everybody from somebody so far away: what the link between them carries.
+  // All processes copy from partners at this distance concurrently: measures the bandwidth of the link.
   const std::vector<topo::Place> places = topo::map_ranks(task_.machine, n_, task_.cpus);
   for (const Pair& pair : pairs_of(task_)) {
     if (pair.distance < topo::Distance::numa) continue;
@@ -96,7 +98,7 @@ void Probes::add_near_copies() {
             topo::distance(places[size_t(self)], places[size_t(other)]) == pair.distance)
           partner[size_t(self)] = other;
     add(
-        {.what = What::far_fetch, .bytes = double(bytes), .distance = pair.distance},
+        {.quantity = Quantity::far_fetch, .bytes = double(bytes), .distance = pair.distance},
         [partner](int self) { return partner[size_t(self)] >= 0; },
         plain([=, this](int self) { rewrite(at_.shared(self), bytes); }),
         plain([=, this](int self) { mem::copy(at_.own(), at_.shared(partner[size_t(self)]), bytes); }));
@@ -106,7 +108,7 @@ void Probes::add_near_copies() {
       const size_t bytes = size_t(size);
       const int other = pair.other;
       add(
-          {.what = What::near_copy, .bytes = size, .distance = pair.distance},
+          {.quantity = Quantity::near_copy, .bytes = size, .distance = pair.distance},
           [other](int process) { return process == other; },
           plain([=, this](int self) { self == 0 ? rewrite(at_.shared(0), bytes) : look_through(at_.own(), bytes); }),
           plain([=, this](int) { mem::copy(at_.own(), at_.shared(0), bytes); }));
@@ -115,10 +117,10 @@ void Probes::add_near_copies() {
 
 void Probes::add_shared_readers() {
   constexpr size_t bytes = size_t(256) << 10;
-  for (int readers : crowds(n_)) {
-    add({What::shared_copy, double(bytes), readers}, first(readers), nullptr,
+  for (int readers : concurrency_levels(n_)) {
+    add({Quantity::shared_copy, double(bytes), readers}, first(readers), nullptr,
         plain([=, this](int) { mem::copy(at_.own(), at_.shared(at_.at_rest()), bytes); }));
-    add({What::mapped_copy, double(bytes), readers}, first(readers), nullptr, [=, this](int) {
+    add({Quantity::mapped_copy, double(bytes), readers}, first(readers), nullptr, [=, this](int) {
       std::string problem;
       Access* access = at_.access(CopyPath::kcoll_map, at_.at_rest(), problem);
       if (access == nullptr || access->read(0, at_.own(), bytes)) return problem;

@@ -21,39 +21,39 @@ constexpr double kib = 1024, mib = 1024 * kib;
 
 }  // namespace
 
-const char* name(What what) {
+const char* name(Quantity quantity) {
   static constexpr const char* names[] = {
       "load",        "store",        "fetch",  "take",         "combine",   "combine_fetch",       "copy",
       "copy_alone",  "stream_alone", "stream", "reduce_alone", "reduce",    "reduce_stream_alone", "reduce_stream",
       "flag",        "lines",        "look",   "step",         "near_copy", "far_fetch",           "shared_copy",
       "mapped_copy", "call",         "check",  "pages",        "cma_copy",  "cma_exchange",        "pinned_check",
       "pinned_copy", "first_copy"};
-  static_assert(std::size(names) == size_t(What::first_copy) + 1);
-  return names[size_t(what)];
+  static_assert(std::size(names) == size_t(Quantity::first_copy) + 1);
+  return names[size_t(quantity)];
 }
 
 std::string text(const Key& key) {
-  std::string words = name(key.what);
+  std::string words = name(key.quantity);
   if (key.bytes > 1) words += " " + bytes_text(uint64_t(key.bytes));
   if (key.concurrent > 1) words += fmt::format(", {} at once", key.concurrent);
-  if (key.what == What::flag || key.what == What::near_copy || key.what == What::far_fetch)
+  if (key.quantity == Quantity::flag || key.quantity == Quantity::near_copy || key.quantity == Quantity::far_fetch)
     words += fmt::format(", {}", topo::distance_name(key.distance));
   return words;
 }
 
-std::vector<Point> Measured::of(What what) const {
+std::vector<Point> Measured::of(Quantity quantity) const {
   std::vector<Point> found;
   for (const Point& point : points)
-    if (point.key.what == what && point.timing.good()) found.push_back(point);
+    if (point.key.quantity == quantity && point.timing.good()) found.push_back(point);
   std::ranges::stable_sort(found, {},
                            [](const Point& point) { return std::pair(point.key.concurrent, point.key.bytes); });
   return found;
 }
 
-std::string Measured::problem(What what) const {
+std::string Measured::problem(Quantity quantity) const {
   std::string problem = "not measured: too few processors";
   for (const Point& point : points) {
-    if (point.key.what != what) continue;
+    if (point.key.quantity != quantity) continue;
     if (point.timing.good()) return "";
     problem = point.timing.problem;
   }
@@ -65,7 +65,7 @@ std::vector<double> footprints(const topo::Machine& machine, int processes, bool
   const double l2 = machine.l2.size_bytes > 0 ? double(machine.l2.size_bytes) : 1 * mib;
   struct sysinfo info {};
   sysinfo(&info);
-  // A process has as much private as shared memory; half of the machine's stays free.
+  // A process has as much private as shared memory; half of the free memory is left to other programs.
   const double most = double(info.freeram) * info.mem_unit / 4 / processes;
   std::vector<double> sizes;
   for (double size : {l1 / 2, l2 / 4, l2 * 3 / 4, 4 * l2, 16 * l2, 32 * l2})
@@ -75,22 +75,22 @@ std::vector<double> footprints(const topo::Machine& machine, int processes, bool
 
 namespace {
 
-// The module's own account of what the probes of kcoll make it do. It counts whatever happens, so it is taken in heats:
-// what disturbs one of them is not in the others.
+// Reads the module's own counts of the work that the probes of kcoll cause. The counts include disturbances by other
+// processes, so several short repetitions are counted separately.
 void watch_kcoll(const MeasureTask& task, Workplace& at, Measured& measured) {
-  constexpr int heats = 7;
+  constexpr int repetitions = 7;
   Probes probes(task, at);
   probes.add_kcoll();
   RoundsTask rounds{.processes = task.processes, .cpus = task.cpus, .with_one_at_rest = true};
   rounds.begin = [&](int process) { return at.begin(process); };
   rounds.stages.push_back(
-      {.name = "kcoll's own account", .probes = probes.probes, .seconds = 0.2, .least = 1, .most = 2});
+      {.name = "kcoll's own counts", .probes = probes.probes, .seconds = 0.2, .least = 1, .most = 2});
   rounds.stages[0].begin = [](int) {
     transport::KcollStatus status;
     if (auto device = transport::KcollDevice::own(status)) device->measure_times(true);
     return std::string();
   };
-  for (int heat = 0; heat < heats; ++heat) {
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
     const std::unique_ptr<KcollWatch> watch = KcollWatch::start(at.kcoll_domain(), measured.kcoll_remark);
     if (watch == nullptr) return;
     measure_rounds(rounds, {});
@@ -119,7 +119,7 @@ Measured measure_machine(const MeasureTask& task, const std::function<void(doubl
   rounds.cpus = task.cpus;
   rounds.with_one_at_rest = true;
   rounds.begin = [&](int process) { return at.begin(process); };
-  // What is short apart from what sweeps the caches: so is it in a program whose messages are short.
+  // Probes with short footprints run apart from those that sweep the caches, as in a program with short messages.
   const double sweeping = 2.0 * std::max(double(task.machine.l2.size_bytes), 1 * mib);
   std::vector<size_t> members[2];
   for (size_t i = 0; i < probes.keys.size(); ++i) members[probes.keys[i].bytes > sweeping].push_back(i);

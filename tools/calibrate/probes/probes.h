@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What collctl calibrate times, so that everything a table of lib/model holds can be worked out of it.
+// The quantities that collctl calibrate measures; every number of a table is computed from them.
 #pragma once
 
 #include <functional>
@@ -12,51 +12,52 @@
 
 namespace coll::tools {
 
-enum class What {
-  // Of each core while all do the same; bytes: what it touches again and again.
-  load,           // into a few lines
-  store,          // of a few lines
-  fetch,          // loads of what a neighbour has just written
-  take,           // stores into lines that a neighbour has just read
-  combine,        // sources of a reduction
-  combine_fetch,  // the same, of what a neighbour has just written
-  copy,           // from one half to the other
-  // bytes: of source and target together; by one core alone, by all.
+enum class Quantity {
+  // By every core, all doing the same concurrently. bytes: the footprint, which is accessed repeatedly.
+  load,           // loads, copied to a few lines
+  store,          // stores, copied from a few lines
+  fetch,          // loads of lines that a neighbour has just written
+  take,           // stores to lines that a neighbour has just read
+  combine,        // loads of two sources of a reduction
+  combine_fetch,  // the same, one of them just written by a neighbour
+  copy,           // copy from one half of the footprint to the other
+  // bytes: source and target together. `_alone`: by one core; else by all.
   copy_alone,
-  stream_alone,  // non-temporal
+  stream_alone,  // with non-temporal stores
   stream,
   reduce_alone,  // two sources, one target
   reduce,
   reduce_stream_alone,
   reduce_stream,
-  // Lines.
-  flag,   // one way, by distance
-  lines,  // from a post to the last of `concurrent` readers that wait
-  look,   // one of several looks at flags that are there
-  step,   // of the executor
-  // Copies from other processes; bytes of one access, `concurrent` of one owner, whose memory was written before.
-  near_copy,     // by loads, of what a core `distance` away has just written
-  far_fetch,     // the same by everybody, from somebody so far away
-  shared_copy,   // by loads, from one owner at rest
+  // Cache lines and steps.
+  flag,   // one-way latency, by distance
+  lines,  // from a post until the last of `concurrent` waiting readers sees it
+  look,   // one of several looks at flags that are already set
+  step,   // one step of the executor
+  // Copies from other processes. bytes: of one access; `concurrent`: accesses to one owner, whose memory was written
+  // before.
+  near_copy,     // by loads, of lines that a core at `distance` has just written
+  far_fetch,     // the same by all processes, each from a partner at `distance`
+  shared_copy,   // by loads, from the process at rest
   mapped_copy,   // the same through a mapping of kcoll
-  call,          // T1: a system call that does nothing
-  check,         // T2: one byte, the rest of the access is found to be allowed
-  pages,         // T3: the pages are locked and pinned, nothing is copied
-  cma_copy,      // T4
-  cma_exchange,  // T4, everybody from its neighbour at once; bytes: what each touches, from one half to the other
-  pinned_check,  // kcoll, of pages that stay pinned
+  call,          // T1: a system call without work
+  check,         // T2: one byte: the kernel also checks the permission
+  pages,         // T3: the kernel locks and pins the pages and copies nothing
+  cma_copy,      // T4: a whole copy
+  cma_exchange,  // T4: all processes copy from their neighbours; bytes: footprint, one half the source
+  pinned_check,  // kcoll, one byte of pages that stay pinned
   pinned_copy,
-  first_copy,  // kcoll, of a region that nobody has touched
+  first_copy,  // kcoll, of a region without pinned pages
 };
 
 struct Key {
-  What what = What::call;
+  Quantity quantity = Quantity::call;
   double bytes = 0;
   int concurrent = 1;
   topo::Distance distance = topo::Distance::l3;
 };
-const char* name(What what);
-// "cma_copy 64 KiB, 2 at once"
+const char* name(Quantity quantity);
+// Returns text such as "cma_copy 64 KiB, 2 at once".
 std::string text(const Key& key);
 
 struct Point {
@@ -68,13 +69,13 @@ struct Measured {
   std::vector<Point> points;
   int rounds = 0;
   uint64_t samples = 0, discarded = 0;
-  std::vector<KcollTimes> kcoll;  // of the probes of kcoll, made again while the module is watched; one for each heat
-  std::string kcoll_remark;       // why there is none, or why it is by counters
+  std::vector<KcollTimes> kcoll;  // of the probes of kcoll, run again while the module is watched; one per repetition
+  std::string kcoll_remark;       // why `kcoll` is empty, or why it comes from counters
 
-  // The good ones of a kind, in order of bytes and concurrency.
-  std::vector<Point> of(What what) const;
-  // Why there is none of a kind; "" when there is one.
-  std::string problem(What what) const;
+  // The successful points of a quantity, ordered by concurrency and bytes.
+  std::vector<Point> of(Quantity quantity) const;
+  // Why a quantity has no successful point; "" if it has one.
+  std::string problem(Quantity quantity) const;
 };
 
 struct MeasureTask {
@@ -84,10 +85,10 @@ struct MeasureTask {
   bool quick = false;
 };
 
-// What a core touches in the probes of memory, ascending: within each cache, at its edge, beyond all.
+// Footprints of the memory probes, ascending: inside each cache, near its size, and beyond all caches.
 std::vector<double> footprints(const topo::Machine& machine, int processes, bool quick);
 
-// Forks. Throws Failure.
+// Forks processes. Throws Failure.
 Measured measure_machine(const MeasureTask& task, const std::function<void(double, const std::string&)>& show);
 
 }  // namespace coll::tools

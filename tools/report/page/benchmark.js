@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Section 5: recorded benchmarks: curves of every library with their spread, ratios, and the records of docs/measurements.
+// Section 5: recorded benchmarks: curves of every library with their spread, ratios, and the records of
+// docs/measurements.
 const libraryColour = (() => {
   const ours = ['var(--c2)', 'var(--c9)', 'var(--c14)'],
     theirs = ['var(--c1)', 'var(--c4)', 'var(--c3)', 'var(--c5)', 'var(--c6)', 'var(--c11)'];
@@ -11,7 +12,7 @@ const libraryColour = (() => {
   };
 })();
 
-// Whether it was measured on the machine that the machine section shows, as far as processor and topology are known.
+// Returns whether a result is from the machine of the machine section, as far as processor and topology are known.
 function whereMeasured(of) {
   if (!of || !(of.processor || of.topology || of.cpus))
     return el('p', {}, 'The file does not say on which machine this was measured; it may be another one than in the section Machine.');
@@ -55,7 +56,7 @@ function curves(host, bench) {
     panels.replaceChildren();
     for (const collective of collectives) {
       const of = points.filter(point => point.collective === collective).sort((a, b) => a.bytes - b.bytes);
-      // A barrier has no bytes.
+      // A barrier has no size.
       const sized = of.some(point => point.bytes > 0);
       const at = point => (sized ? point.bytes || 1 : collective);
       const gains = mode === 'Gain over the fastest baseline';
@@ -150,7 +151,7 @@ function curves(host, bench) {
   draw(mode);
 }
 
-// A record: ratios of several columns, one row for each collective (or size).
+// Draws a record: ratios in several columns, one row for each collective (or size).
 function record(host, bench) {
   const columns = Array.isArray(bench.columns) ? bench.columns : [],
     rows = Object.entries(bench.rows || {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Curves over sizes, counts or names: with spread, a legend that switches them, a cursor for pointer and keys, and the
-// numbers as a table.
+// Draws curves over sizes, counts or names, with their spread, a legend that hides and shows curves, a cursor for
+// pointer and keyboard, and a table of the numbers.
 
 // options: {label, x: {label, kind: 'bytes' | 'count' | 'name', names, log}, y: {label, log, text(value), zero, mark},
 //   height, series: [{name, colour, points: [{x, y, low, high, note}], thin, dots, off}], note(series, point)}
@@ -44,7 +44,7 @@ function curveChart(options) {
         ),
       );
 
-  // Where two curves have the same values, both are seen.
+  // Curves with equal values must both be visible.
   const hides = (one, other) =>
     one.points.length === other.points.length && one.points.every((p, i) => p.x === other.points[i].x && p.y === other.points[i].y);
   const shown = () => series.filter(one => !one.off && one.points.length > 0);
@@ -83,7 +83,7 @@ function curveChart(options) {
           : (x.log ? d3.scaleLog().base(2) : d3.scaleLinear())
               .domain(least === most ? [least - 1, most + 1] : [least, most])
               .range(range);
-    // Outliers of the spread must not flatten the curves: bands end at the edge.
+    // Clip the bands, so that outliers of the spread do not flatten the curves.
     const values = all.map(point => point.y).filter(value => value > 0);
     const beyond = y.log ? 3 : 1.5;
     const edges = d3.extent(values);
@@ -261,7 +261,7 @@ function chartTable({label, x, y, series}, xText) {
   );
 }
 
-// Powers of two, of four or of sixteen between two sizes: at most `most`.
+// Returns powers of two, four or sixteen between two sizes: at most `most` of them.
 function byteTicks(least, high, most) {
   for (const step of [1, 2, 4, 8]) {
     const ticks = d3.range(Math.ceil(Math.log2(least)), Math.log2(high) + 1e-9, step).map(power => 2 ** power);
@@ -270,7 +270,7 @@ function byteTicks(least, high, most) {
   return [];
 }
 
-// 1, 2 and 5 of every decade where there is room, else 1.
+// Returns 1, 2 and 5 of every decade if there is room, else 1.
 function logTicks(scale, most) {
   const [low, high] = scale.domain();
   const decades = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);

@@ -29,7 +29,7 @@ function parametersText(parameters) {
     .join(', ');
 }
 
-// Calls of the job that fall into this cell: of the same collective, in the size class that holds its size.
+// Returns the calls of the job for this cell: those of its collective whose size class contains its size.
 function jobCallsOf(cell) {
   if (!report.job) return [];
   return report.job.calls.filter(
@@ -41,7 +41,7 @@ function jobCallsOf(cell) {
   );
 }
 
-// `mode`: the name of the machine whose choice it is, or Differences; `other` is the other machine's choice.
+// `mode`: the name of the machine whose choices are shown, or Differences. `other`: the choices of the other machine.
 function choiceDetail(cell, other, mode) {
   const [mine, others] = comparedNames(),
     theirs = mode === others;
@@ -77,7 +77,7 @@ function choiceDetail(cell, other, mode) {
       ],
     ]),
   );
-  // Files of auto-tuning and the job are of the first machine.
+  // Files of auto-tuning, and the job, belong to the first machine.
   const learned = theirs ? [] : learnedOf(cell);
   if (learned.length > 0)
     parts.push(el('p', {}, ...learned.flatMap(rule => ['Auto-tuning has learned: ', learnedText(rule), '. '])));
@@ -175,7 +175,7 @@ sections.push({
     const {cells, situation} = report.choice,
       compare = report.compare;
     const theirs = compare && compare.choice.cells;
-    // The most frequent algorithms take the first colours, which differ most.
+    // The most frequent algorithms get the first colours, which differ most.
     const byCount = list =>
       d3
         .nest()
@@ -189,7 +189,7 @@ sections.push({
     const [mine, others] = comparedNames(),
       situations = [situation, ...(compare ? [compare.choice.situation] : [])],
       of = el('div');
-    // Of the machine whose choices are shown; of both where they differ.
+    // Uses the algorithms of the machine that is shown; of both machines when differences are shown.
     const showFacts = mode => {
       const shown = mode === 'Differences' ? situations : mode === others ? situations.slice(1) : situations.slice(0, 1);
       const text = read => [...new Set(shown.map(read))].join(' → ');

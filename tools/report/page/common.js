@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all sections use: elements, numbers as text, colours, the tip under the pointer, and the keyboard's cursor.
+// Functions that all sections use: elements, number formats, colours, the tooltip, and the keyboard cursor.
 'use strict';
 const report = JSON.parse(document.getElementById('data').textContent);
 const sections = []; // {id, title, draw(host)}
-const glance = []; // {id, text}: the answers of the sections, for the top of the page
+const glance = [];  // {id, text}: the main results of the sections, shown at the top of the page
 
 // ---- elements -----------------------------------------------------------------------------------------------------
 
-// el('p.faint#id', {attribute: value}, 'text', child ...). Texts of the data become text nodes, never markup.
+// el('p.faint#id', {attribute: value}, 'text', child ...) creates an element. Strings become text nodes, never markup.
 function el(what, attributes, ...children) {
   const [, tag, rest] = /^([a-z0-9]+)(.*)$/.exec(what);
   const made = document.createElement(tag);
@@ -69,14 +69,14 @@ function table(columns, rows, caption) {
   return scrolled(el('div.scroll', {tabindex: 0, role: 'group', 'aria-label': caption || 'Table'}, made));
 }
 
-// Says so where there is more than fits: system scroll bars are often hidden.
+// Notes that the content is wider than its box: systems often hide scroll bars.
 function scrolled(host) {
   const observer = new ResizeObserver(() => host.classList.toggle('wide', host.scrollWidth > host.clientWidth + 1));
   for (const each of [host, ...host.children]) observer.observe(each);
   return host;
 }
 
-// A table that is made when it is opened: the same numbers for those who read rather than look.
+// A table that is built when it is opened: the same numbers as text, also for screen readers.
 function tableOnDemand(summary, make) {
   const made = el('details.no-print', {}, el('summary', {}, summary));
   made.addEventListener('toggle', () => {
@@ -85,7 +85,7 @@ function tableOnDemand(summary, make) {
   return made;
 }
 
-// Buttons of which one is pressed.
+// A group of buttons, one of which is pressed.
 function choiceOf(label, names, chosen, use) {
   const made = el('div.legend.choice.no-print', {role: 'group', 'aria-label': label});
   for (const name of names)
@@ -139,7 +139,7 @@ const countText = n => n.toLocaleString('en');
 const sum = values => values.reduce((a, b) => a + b, 0);
 const sizeOf = cell => (cell.bytes === 0 ? cell.collective : `${cell.collective} of ${bytesText(cell.bytes)}`);
 const numbersText = list => {
-  // 0, 1, 2, 5: "0-2, 5"
+  // Formats 0, 1, 2, 5 as "0-2, 5".
   const parts = [];
   for (let i = 0, j; i < list.length; i = j) {
     for (j = i + 1; j < list.length && list[j] === list[j - 1] + 1; ) j++;
@@ -150,9 +150,9 @@ const numbersText = list => {
 
 // ---- colours ------------------------------------------------------------------------------------------------------
 
-const colourCount = 15; // of curves
-// Algorithms: seven colours that differ also for the colour-blind, plain and then with five textures, in the order in which
-// the names are first asked for: 42 looks, more than there are algorithms. Grey is the latency path's.
+const colourCount = 15;  // number of colours of curves
+// Algorithms have seven colours that are distinguishable for the colour-blind, plain and with five textures, assigned
+// in the order in which names first occur: 42 styles, more than there are algorithms. Grey is the latency path.
 const lookColours = 7;
 const looks = new Map();
 function lookOf(name) {
@@ -164,7 +164,7 @@ const colourOf = name => (name === 'latency' ? 'var(--c7)' : `var(--a${lookOf(na
 const textures = [[], [45], [0], [45, -45], [90], [-45]];
 const textureOf = name =>
   name === 'latency' ? [] : textures[Math.floor(lookOf(name) / lookColours) % textures.length];
-// For CSS, and for SVG one after another.
+// Colours and textures for CSS, and for SVG.
 const backgroundOf = name =>
   [
     ...textureOf(name).map(angle => `repeating-linear-gradient(${angle}deg, transparent 0 4px, var(--stripe) 4px 6px)`),
@@ -187,7 +187,7 @@ const lookKey = (name, text) => el('li.key', {}, el('span.swatch.look', {style: 
       .attr('patternUnits', 'userSpaceOnUse')
       .attr('width', 6)
       .attr('height', 6)
-      // The angle of a gradient is across its stripes; this stripe is upright before it is turned.
+      // The angle of a gradient is perpendicular to its stripes; this stripe is vertical before the rotation.
       .attr('patternTransform', `rotate(${angle + 90})`)
       .append('rect')
       .attr('width', 2)
@@ -196,11 +196,11 @@ const lookKey = (name, text) => el('li.key', {}, el('span.swatch.look', {style: 
 }
 const resolved = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Canvases have no stylesheet: they are drawn again when the colours change.
+// Canvases have no stylesheet, so they are drawn again when the colours change.
 const redraws = new Set();
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => redraws.forEach(draw => draw()));
 
-// Paper is light and has one width: everything is drawn for it, and again for the screen afterwards.
+// Paper is light and has a fixed width: draw everything for printing, and again for the screen afterwards.
 const sizers = new Set();
 function drawFor(paper) {
   document.documentElement.classList.toggle('paper', paper);
@@ -210,7 +210,7 @@ function drawFor(paper) {
 addEventListener('beforeprint', () => drawFor(true));
 addEventListener('afterprint', () => drawFor(false));
 
-// ---- the tip and the cursor ---------------------------------------------------------------------------------------
+// ---- tooltip and cursor ------------------------------------------------------------------------------------------
 
 const tip = document.getElementById('tip');
 function showTip(text, x, y) {
@@ -228,7 +228,7 @@ function say(text) {
   document.getElementById('live').textContent = text;
 }
 
-// Calls draw(width) now and whenever the host's width changes; not while it is hidden.
+// Calls draw(width) now and whenever the width of the host changes, unless it is hidden.
 function whenSized(host, draw) {
   let last = 0;
   const run = () => {
@@ -240,7 +240,7 @@ function whenSized(host, draw) {
   run();
 }
 
-// The arrow keys move a cursor: move(dx, dy) changes it, show(byKey) shows it.
+// The arrow keys move a cursor: move(dx, dy) changes its position, show(byKey) displays it.
 function cursorKeys(element, move, show, leave) {
   const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
   element.addEventListener('keydown', event => {
@@ -263,7 +263,7 @@ function cursorKeys(element, move, show, leave) {
 
 // ---- places -------------------------------------------------------------------------------------------------------
 
-// As topo::distance(): the outermost level in which two differ decides; -1 is not shared.
+// As topo::distance(): the outermost level in which the two places differ; -1: the level is not shared.
 const [PACKAGE, NUMA, L3, L2, CORE, PU] = [0, 1, 2, 3, 4, 5];
 function distanceOf(a, b) {
   const shares = level => a[level] >= 0 && a[level] === b[level];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Choices and costs of two machines beside each other.
+// Compares the choices and costs of two machines.
 
-// same, parameters (of the same algorithm, or how it copies), or algorithm
+// Returns same, parameters (the algorithm is the same), or algorithm.
 function differenceOf(a, b) {
   if (!a || !b) return 'algorithm';
   if (servedBy(a) !== servedBy(b)) return 'algorithm';
@@ -11,7 +11,7 @@ const settingText = cell => (cell.latency ? 'latency path' : cell.setting + (cel
 const changeText = (a, b) =>
   differenceOf(a, b) === 'same' ? 'same' : `${settingText(a)} → ${b ? settingText(b) : 'nothing'}`;
 
-// The names of the two: of their machines if they differ.
+// The labels of the two sides: the names of their machines if these differ.
 const comparedNames = () =>
   report.compare && machine.name && report.compare.machine.name && machine.name !== report.compare.machine.name
     ? [machine.name, report.compare.machine.name]
@@ -32,7 +32,7 @@ function compareAnswer(cells, theirs, situations, names) {
   ];
 }
 
-// The costs of two machines beside each other.
+// Tables of the costs of both machines.
 function parametersCompared(host, other) {
   const rows = [];
   const add = (name, mine, theirs, text) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much longer an access to one process takes when several happen at once: the model's gamma, measurements, papers.
+// The slowdown of concurrent accesses to one process: gamma of the model, measurements, and papers.
 
 const gammaOf = gamma => c => (c <= 1 ? 1 : 1 + gamma.quadratic * (c * c - 1) + gamma.linear * (c - 1));
 // CMA II: T = startup + bytes / bandwidth + page * gamma(c) * pages
@@ -79,7 +79,7 @@ function contention(host) {
   calibrationCurves(host);
 }
 
-// Time of an access relative to the same alone: dots and lines measured, thin lines by the model.
+// Time of an access relative to a single access: dots and lines are measured, thin lines are from the model.
 function measuredAccesses(one) {
   const charts = [];
   const groups = d3
@@ -137,7 +137,7 @@ function measuredAccesses(one) {
   return charts;
 }
 
-// What calibrate has measured, and the fit through it.
+// The measurements of calibrate, and the fitted curve.
 function calibrationCurves(host) {
   const curves = machine.calibration.flatMap(one => one.curves).filter(at => !at.curve.startsWith('gamma of '));
   if (curves.length === 0) return;

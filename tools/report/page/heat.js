@@ -10,7 +10,7 @@ const kindText = {
   node: 'sockets',
 };
 
-// Distances at which the measured median and the table's value differ by more than half.
+// Returns the distances at which the measured median differs from the value of the table by more than half.
 const farFromTable = classes =>
   [...classes]
     .map(([name, ns]) => ({name, measured: d3.median(ns), table: machine.flag_ns[name]}))
@@ -40,7 +40,7 @@ function heatMap(host) {
     `${coreName(axis[i])} and ${coreName(axis[j])}: ${nsText(ns)}, ${distanceText[distanceOf(axis[i], axis[j])]}`;
   const extremes =
     real.length > 1 ? `Farthest pair: ${pairText(far)}. Nearest pair: ${pairText(near)}.` : `Between ${pairText(far)}.`;
-  // One slow pair says little without what its kind takes.
+  // A single slow pair is judged against the median of pairs at the same distance.
   const typical = pair => {
     const kind = distanceOf(axis[pair.i], axis[pair.j]);
     const same = real.filter(other => distanceOf(axis[other.i], axis[other.j]) === kind);
@@ -77,7 +77,7 @@ function heatMap(host) {
     'aria-label': `Flag latency between ${n} cores as a heat map. Arrow keys move over the cells.`,
   });
   const frame = el('div.figure');
-  // The largest domains that there are several of; else the cores themselves.
+  // The largest domains that occur more than once; else the cores.
   const domain = [PACKAGE, NUMA, L3, CORE].find(level => new Set(axis.map(place => place[level])).size > 1);
   const left = 46,
     top = 20;
@@ -104,7 +104,7 @@ function heatMap(host) {
         to.fillStyle = found ? colours.get(found.ns) : resolved('--none');
         to.fillRect(left + j * size, top + i * size, size - gap + (gap ? 0 : 0.5), size - gap + (gap ? 0 : 0.5));
       }
-    // Lines and names at the edges of the largest domains.
+    // Mark the edges of the largest domains with lines and names.
     to.fillStyle = resolved('--faint');
     to.strokeStyle = resolved('--ink');
     to.font = '11px system-ui, sans-serif';
@@ -126,7 +126,7 @@ function heatMap(host) {
       if ((i - begin) * size > 11) to.fillText(text, left - 4, top + ((begin + i) / 2) * size);
       begin = i;
     }
-    // Two cells of thousands are not seen without a mark.
+    // Single cells among thousands are invisible without a mark.
     if (measured && real.length > 1 && size < 12)
       for (const {i, j} of [far, near])
         for (const [row, column] of [
@@ -213,7 +213,7 @@ function heatMap(host) {
   redraws.add(draw);
   whenSized(frame, draw);
 
-  // By distance: what a reader wants of 8000 cells.
+  // A table by distance summarises thousands of cells.
   const classes = new Map();
   for (const pair of real) {
     const name = distanceOf(axis[pair.i], axis[pair.j]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Section 3: where a job's time went, from the files of COLL_STATS.
+// Section 3: where a job spent its time, from the files of COLL_STATS.
 
-// Of the whole: "162 ms per rank, 41 % of the time in collectives, 6.5 % of the run".
+// Summarises the job: "162 ms per rank, 41 % of the time in collectives, 6.5 % of the run".
 function shareText(seconds, spent, job) {
   const run = job.run_seconds ? `, ${percent(seconds / sum(job.run_seconds))} of the run` : '';
   return `${secondsText(seconds / job.ranks.length)} per rank, ${percent(seconds / spent.total)} of the time in collectives${run}`;
@@ -53,7 +53,7 @@ function jobAnswer(job, groups, spent) {
   );
 }
 
-// The recommendation of the model that saves most, and the largest one that the measured times contradict.
+// Returns the recommendation of the model that saves most, and the largest one that measured times contradict.
 function gainTexts(groups, spent, n) {
   const gains = groups
     .filter(group => group.gain && group.gain.saved > 0.01 * spent.total)
@@ -159,12 +159,12 @@ function jobTable(job, groups, spent, pick) {
     pick(group);
   }
   made.classList.add('choice');
-  // By rank, the calls in which ranks differ show most.
+  // Draws the calls in which ranks differ most, by rank.
   if (groups.length > 0) choose(unevenOf(groups, spent.total) || groups[0]);
   return made;
 }
 
-// Numbers of the timelines whose name begins with the collective and with an algorithm of these calls.
+// Returns the timelines of the collective with one of the algorithms of these calls.
 function timelinesOf(group) {
   return report.timelines
     .map((line, at) => at)
@@ -282,7 +282,7 @@ sections.push({
   },
 });
 
-// How much of the time in flight a rank spent in calls that start requests and wait for them; the rest overlapped.
+// Summarises the time in flight: the parts spent in calls that start requests and wait for them; the rest overlapped.
 function overlapAnswer(spent, n) {
   const overlap = overlapOf(spent);
   if (overlap === undefined)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What auto-tuning has kept in its files: for a cell of the map of choices, and all of it as a table.
+// The files of auto-tuning: the rules for a cell of the map of choices, and all rules as a table.
 const learnedRules = (report.learned || []).flatMap(({file, rules}) => rules.map(rule => ({...rule, file})));
 const learnedOf = cell =>
   learnedRules.filter(
@@ -10,7 +10,7 @@ const learnedOf = cell =>
       cell.bytes >= rule.from_bytes &&
       cell.bytes < rule.below_bytes,
   );
-// '!=2', '=2': a condition of the rule.
+// Text of a condition: '!=2', '=2'.
 const elementText = rule => rule.element.replace('!=', 'other than ').replace('=', '');
 const learnedText = rule =>
   el(

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Section 1: the machine as nested boxes with its ranks. A core that is pointed at colours the others by flag latency.
+// Section 1: the machine as nested boxes with its ranks. Pointing at a core colours the others by flag latency.
 const machine = report.machine;
 
-// Flag latency between two processing units: measured for their cores, else the table's for their distance.
+// Returns the flag latency between two processing units: measured for their cores, else that of the table for their
+// distance.
 const flags = (() => {
   const {measured, places} = machine;
   const n = measured ? measured.cpus.length : 0;
@@ -22,7 +23,7 @@ const flags = (() => {
   return {
     measured: measured !== null,
     between,
-    // {ns, measured}; undefined where nothing is known
+    // Returns {ns, measured}, or undefined if nothing is known.
     of(a, b) {
       const [i, j] = [rowOf(a), rowOf(b)];
       if (measured && i !== undefined && j !== undefined && i !== j && between(i, j) !== null)
@@ -33,7 +34,7 @@ const flags = (() => {
   };
 })();
 
-// One place for each core, near ones next to each other.
+// Returns one place for each core, in the order of the topology.
 const cores = (() => {
   const seen = new Set();
   return machine.places.filter(place => {
@@ -54,7 +55,7 @@ const ranksAt = (() => {
   });
   return place => made.get(place[CORE] < 0 ? `p${place[PU]}` : place[CORE]) || [];
 })();
-// What fits into a box; the box's name has all.
+// Shortens a text to its box; the title of the box has the whole text.
 const shortNumbers = ranks => (ranks.length > 3 ? `${ranks[0]}… (${ranks.length})` : numbersText(ranks));
 const coreName = place => {
   const ranks = ranksAt(place);
@@ -120,7 +121,7 @@ function topology(host) {
       if (!groups.has(place[level])) groups.set(place[level], []);
       groups.get(place[level]).push(place);
     }
-    // A level that the machine lacks, or an L3 that is all of its NUMA node's, needs no box of its own.
+    // A level that the machine lacks, or an L3 that equals its NUMA node, gets no box.
     if (groups.has(-1)) return nest(places, depth + 1);
     return el(
       'ul',
@@ -196,7 +197,7 @@ function bandwidth(host) {
   const present = order.filter(name => machine.access.some(access => access.bandwidth_gbs[name] !== undefined));
   const gbs = value => `${digits(value)} GB/s`;
   const charts = el('div.multiples');
-  // One distance gives no curve, and its points hide each other.
+  // With one distance there is no curve, and its points overlap.
   if (present.length === 1)
     charts.append(
       table(
@@ -280,7 +281,7 @@ sections.push({
       .filter(([, cache]) => cache.bytes > 0)
       .map(([name, cache]) => `${name} ${bytesText(cache.bytes)}${cache.instances > 0 ? ` × ${cache.instances}` : ''}`)
       .join(', ');
-    // What the table does not take from a measurement or a publication.
+    // The values of the table that come neither from a measurement nor from a publication.
     const estimates = machine.notes.filter(note => /^estimate/.test(note.text));
     host.append(
       facts([

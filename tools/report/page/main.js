@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Draws the sections in their order.
+// Draws the sections in order.
 {
   const name = report.host || machine.name || machine.summary;
   document.title = `libcoll report: ${name}`;
@@ -10,7 +10,7 @@
     document.getElementById('contents').append(el('li', {}, el('a', {href: `#${id}`}, title)));
     const host = el('section', {id, 'aria-labelledby': `${id}-title`}, el('h2', {id: `${id}-title`}, title));
     document.getElementById('main').append(host);
-    // A fault in one section must not hide the others.
+    // An error in one section must not hide the others.
     try {
       draw(host);
     } catch (fault) {
@@ -26,7 +26,7 @@
         el(
           'ul',
           {},
-          // A job is what the report was made for.
+          // Scroll to the job, which the report was made for.
           [...glance.filter(one => one.first), ...glance.filter(one => !one.first)].map(({id, text}) =>
             el('li', {}, el('a', {href: `#${id}`}, sections.find(one => one.id === id).title), `: ${text}`),
           ),

@@ -10,7 +10,7 @@ function choiceMap(host, all, others, mode, onPick) {
     byKey.get(`${collectives[row]} ${sizes[column]}`) || byKey.get(`${collectives[row]} 0`);
   const onlyDifferences = mode === 'Differences';
   const changeOf = cell => differenceOf(cell, otherOf.get(cellKey(cell)));
-  // Neighbours with the same text are one band.
+  // Merge neighbours with the same text to one band.
   const bandText = cell => {
     const name = algorithmName(servedBy(cell)) + (cell.kernel_copies ? ', CMA' : '');
     if (!onlyDifferences) return name;
@@ -110,7 +110,7 @@ function choiceMap(host, all, others, mode, onPick) {
             .attr('y', y + high / 2 + 4)
             .style('fill', 'var(--on)')
             .style('font-weight', 600)
-            // Legible on stripes.
+            // Keeps the text legible on stripes.
             .style('paint-order', 'stroke')
             .style('stroke', colourOf(servedBy(first)))
             .style('stroke-width', textureOf(servedBy(first)).length > 0 ? 4 : 0)
@@ -127,7 +127,7 @@ function choiceMap(host, all, others, mode, onPick) {
         .attr('y', top + at[0] * high)
         .attr('width', whole ? width - left : column);
       onPick(cell, otherOf.get(cellKey(cell)));
-      // On a narrow screen the map is wider than its place.
+      // On a narrow screen the map scrolls horizontally.
       const x = at[1] * column,
         room = scroller.clientWidth - 104;
       if (!whole && byKey && (x < scroller.scrollLeft || x + column > scroller.scrollLeft + room))
@@ -160,10 +160,10 @@ function choiceMap(host, all, others, mode, onPick) {
   scroller.append(names, plot);
   host.append(el('p.hint.faint.no-print', {}, 'Wider than the screen: scroll sideways for larger sizes.'), scroller, ...mapLegend(all, mode, changeOf));
   whenSized(plot, draw);
-  scrolled(scroller); // after what draws
+  scrolled(scroller);  // after the drawing functions
 }
 
-// What the map's colours and marks mean, as far as it has them: the most frequent algorithm first.
+// Explains the colours and marks that occur in the map: the most frequent algorithm first.
 function mapLegend(cells, mode, changeOf) {
   const differences = mode === 'Differences',
     coloured = differences ? cells.filter(cell => changeOf(cell) !== 'same') : cells,

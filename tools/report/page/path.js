@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The critical path of a timeline: said in one line, drawn over its steps, and as a table.
+// The critical path of a timeline: as one sentence, drawn over its steps, and as a table.
 const [HOP_ROW, HOP_BEGIN, HOP_LENGTH, HOP_STEP] = [0, 1, 2, 3];
 const hopsOf = line => (line.path ? line.path.hops : []);
-const besidePath = 0.4; // how much of their colour the other steps keep
+const besidePath = 0.4;  // opacity of the steps that are not on the path
 
 function pathAnswer(line) {
   const {path} = line;
@@ -52,8 +52,8 @@ function pathButton(use) {
   );
 }
 
-// A line that goes to the row of the next rank while that one waits, and on it the steps in their full colours, high enough
-// to tell them apart where rows are low.
+// Draws a line through the rows of the path, and its steps in full colours, high enough to be distinguishable in low
+// rows.
 function drawPath(to, line, hops, {x, y, thick, colours}) {
   const end = hop => hop[HOP_BEGIN] + hop[HOP_LENGTH],
     middle = hop => y(hop[HOP_ROW]) + thick / 2;

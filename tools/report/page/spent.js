@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the ranks of a job spent inside calls. Blocking calls take their time; a request's time in flight is not time spent:
-// only its start, and the waits and tests for it, are.
+// The time that the ranks of a job spent inside calls. A blocking call counts whole. The time in flight of a request
+// does not count: only its start and the waits and tests for it do.
 const classText = limit =>
   limit === null ? 'more than 128 MiB' : limit === 'any' ? 'any size' : `up to ${bytesText(limit)}`;
 const isRequest = row => row.algorithm.endsWith(' (request)');
 const plainAlgorithm = row => row.algorithm.replace(' (request)', '');
 const groupName = group => `${group.collective}, ${classText(group.limit)}`;
 
-// Exact, also where ranks differ: "2,064", or "120 to 2,064".
+// Formats exact numbers, also if ranks differ: "2,064", or "120 to 2,064".
 function perRankCount(counts) {
   const [least, most] = d3.extent(counts);
   return least === most ? countText(least) : `${countText(least)} to ${countText(most)}`;
 }
 const countsOf = (rows, ranks) => ranks.map((rank, at) => sum(rows.map(row => row.calls[at])));
 
-// Blocking calls of one collective and size class together; `times` are per rank.
+// Joins the blocking calls of one collective and size class; `times` are per rank.
 function groupsOf(calls, ranks) {
   const made = d3
     .nest()
@@ -46,7 +46,7 @@ function groupsOf(calls, ranks) {
   return made.sort((a, b) => b.total - a.total);
 }
 
-// What a call of the program is to a request.
+// The role of a call for a request: start, wait or test.
 const roles = [
   ['starts', /^(MPI_I[a-z]|MPIX?_Start|coll_start)/],
   ['waits', /^(MPI_Wait|coll_wait)/],
@@ -54,8 +54,8 @@ const roles = [
 ];
 const functionSeconds = row => sum(row.served_seconds) + sum(row.forwarded_seconds) + sum(row.one_rank_seconds);
 
-// Seconds of all ranks together. With the times of functions, `total` is all that ranks spent inside them; without, that of
-// blocking calls. `parts`: what the total has beside blocking calls.
+// Seconds of all ranks together. `total` is the time inside functions if the file has it, else that of blocking calls.
+// `parts`: what the total contains besides blocking calls.
 function spentOf(job, groups) {
   const blocking = sum(groups.map(group => group.total)),
     requests = job.calls.filter(row => isRequest(row) && sum(row.calls) > 0),
@@ -82,26 +82,27 @@ function spentOf(job, groups) {
   };
 }
 
-// Of the time in flight, what ranks did not spend in starts, waits and tests; undefined where that is not known.
+// Returns the part of the time in flight that ranks did not spend in starts, waits and tests; undefined if it is
+// unknown.
 const overlapOf = spent =>
   spent.inFlight > 0 && spent.inRequests > 0 ? Math.max(0, 1 - spent.inRequests / spent.inFlight) : undefined;
 
-// The calls in which ranks wait most for others; undefined where all ranks take about as long.
+// Returns the calls in which ranks wait most for others; undefined if all ranks take about the same time.
 const unevenOf = (groups, total) =>
   groups
     .filter(group => group.imbalance > 0.25 && group.total > 0.05 * total)
     .sort((a, b) => b.imbalance * b.total - a.imbalance * a.total)[0];
-// Per rank, what the mean spends beyond the rank with the least time.
+// The mean over ranks of the time beyond that of the rank with the least time.
 const waitOf = group => group.mean - d3.min(group.times.filter(t => t > 0));
 
-// What a rank in the middle takes for a call, in microseconds.
+// Returns the time of a call on the median rank, in microseconds.
 const medianCall = row =>
   (d3.median(
     row.seconds.map((seconds, at) => seconds / row.calls[at]),
     value => (isFinite(value) ? value : undefined),
   ) || 0) * 1e6;
 
-// Why the measured times do not let the model recommend `best` instead of the row's algorithm; '' where they agree.
+// Returns why measured times contradict the model's recommendation `best`; '' if they do not.
 function doubtOf(row, rows) {
   const {prediction} = row,
     took = medianCall(row),
@@ -114,7 +115,7 @@ function doubtOf(row, rows) {
     : '';
 }
 
-// What the model saves where it saves most: calls times the difference of two prices.
+// Returns the largest saving that the model predicts: calls times the difference of two predicted times.
 function gainOf(rows) {
   let found = null;
   for (const row of rows) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Section 4: one operation of all ranks in time, and the same steps in units, as the plan orders them.
+// Section 4: one operation of all ranks over time, and the same steps in units of work, as the plan orders them.
 const kindColours = {
   copy: 'var(--c0)',
   reduce: 'var(--c2)',
@@ -9,8 +9,8 @@ const kindColours = {
 };
 const [ROW, KIND, BEGIN, LENGTH, WORD, PASS, BYTES] = [0, 1, 2, 3, 4, 5, 6];
 
-// The steps as long as their bytes: a step follows its lane's last one, and a wait the posts that it met. Who waits for whom,
-// without what a machine adds.
+// Places steps with lengths in proportion to their bytes: a step follows the last one of its lane, and a wait the posts
+// that end it. It shows which rank waits for which, without delays of the machine.
 function inUnits(line) {
   const most = d3.max(line.slices, slice => slice[BYTES]) || 1;
   const order = line.slices
@@ -24,7 +24,7 @@ function inUnits(line) {
   arrivals.forEach(list => list.sort((a, b) => a[3] - b[3]));
   const taken = line.rows.map(() => 0),
     arrows = [];
-  // In units, when a row had done everything up to `us`.
+  // Returns when a row had finished its steps up to `us`, in units.
   const doneAt = (row, us) => {
     const list = ends[row];
     const at = d3.bisector(step => step[0]).right(list, us + 1e-6);
@@ -78,7 +78,8 @@ function traceEvents(line) {
   ];
 }
 
-// Perfetto takes a trace by a message once it answers PING with PONG: a file on a disk has no address that it could load.
+// Perfetto accepts a trace by a message after it has answered PING with PONG: a local file has no address that it could
+// load.
 function showInPerfetto(line) {
   const opened = window.open(perfetto);
   if (!opened) return;
@@ -94,7 +95,7 @@ function showInPerfetto(line) {
   setTimeout(() => clearInterval(asking), 60000);
 }
 
-// A rank is one processor: of many, all lanes are in one row.
+// A rank is one processor: with many ranks, all lanes of a rank share a row.
 const rankName = name => name.replace(/ lane \d+$/, '');
 const calledOf = line => (line.rows.length > 48 ? line.rows.map(rankName) : line.rows);
 function rowNames(line) {
@@ -104,7 +105,7 @@ function rowNames(line) {
 }
 const heightOf = rows => Math.max(4, Math.min(22, Math.floor(620 / rows)));
 
-// A canvas with rows for lanes and a zoom along the time.
+// A canvas with one row per lane, and zoom along the time.
 function lanes(host, line, {label, text, unit, path}) {
   const frame = el('div.figure'),
     canvas = el('canvas', {
@@ -183,7 +184,7 @@ function lanes(host, line, {label, text, unit, path}) {
     const visible = line.arrows.filter(
       arrow => rowOf[arrow[0]] >= 0 && rowOf[arrow[2]] >= 0 && scale(arrow[3]) >= left && scale(arrow[1]) <= width,
     );
-    // Hundreds of lines show nothing: then only those of the chosen step.
+    // Hundreds of lines are unreadable: draw only those of the selected step.
     const few = visible.length <= 150;
     to.strokeStyle = to.fillStyle = ink;
     to.globalAlpha = pathShown ? 0.35 : 0.6;
@@ -204,7 +205,7 @@ function lanes(host, line, {label, text, unit, path}) {
     to.restore();
   }
 
-  // From the step's end on, or into it.
+  // Returns whether a line starts at the end of the step, or ends in it.
   const touches = ([from, begin, row, end], slice) => {
     const [a, b] = [slice[BEGIN], slice[BEGIN] + slice[LENGTH]],
       slack = line.end_us / 500;
@@ -232,7 +233,7 @@ function lanes(host, line, {label, text, unit, path}) {
     if (!slice) return;
     shown = true;
     if (byKey && (scale(slice[BEGIN]) < left || scale(slice[BEGIN]) > width)) {
-      // The step comes into view.
+      // Scrolls the step into view.
       const [a, b] = scale.domain(),
         half = (b - a) / 2;
       zoomTo(slice[BEGIN] + slice[LENGTH] / 2 - half, b - a);
@@ -300,7 +301,7 @@ function lanes(host, line, {label, text, unit, path}) {
     if (row < 0 || row >= rows || event.offsetX < left || event.buttons) return event.buttons ? undefined : leave();
     const us = scale.invert(event.offsetX),
       list = byRow[row];
-    // What is drawn last is on top.
+    // The bar that is drawn last is on top.
     let found = -1;
     for (
       let i = d3.bisector(slice => slice[BEGIN]).right(list, us) - 1;
@@ -347,7 +348,7 @@ function lanes(host, line, {label, text, unit, path}) {
   });
 }
 
-// Mean over the lanes' ranks of what steps of a kind take, and the lane that ends last.
+// Returns the mean time per rank for each kind of step, and the lane that ends last.
 function timelineAnswer(line) {
   const rankOf = slice => rankName(line.rows[slice[ROW]]);
   const work = line.slices.filter(slice => line.kinds[slice[KIND]] !== 'wait');
@@ -375,7 +376,7 @@ function timelineAnswer(line) {
   );
 }
 
-// Waits are drawn pale and, where rows are high enough, thinner.
+// Waits are pale and, in high rows, thinner.
 const waitAlpha = high => (high < 8 ? 0.25 : 0.45);
 function waitKey(line) {
   return el(
@@ -388,7 +389,7 @@ function waitKey(line) {
   );
 }
 
-// Mean over the ranks of the time that is no work; in one line.
+// Returns one line: the mean over the ranks of the time that is not work.
 function timelineGlance(line) {
   const work = line.slices.filter(slice => line.kinds[slice[KIND]] !== 'wait');
   const ranks = new Set(line.slices.map(slice => rankName(line.rows[slice[ROW]]))).size;
@@ -399,7 +400,7 @@ function timelineGlance(line) {
   );
 }
 
-// Where the timeline comes from, as far as its file says.
+// Returns the origin of the timeline, as far as its file names it.
 function originText(line) {
   const ranks = new Set(line.rows.map(rankName)).size;
   return (

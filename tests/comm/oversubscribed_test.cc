@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// More ranks than cores. The bounds are generous: what they catch is ranks that spin away the core of whom they wait for,
-// which costs a time slice per step, a hundred times what is allowed here.
+// Oversubscription. The time limits are generous: they detect ranks that spin on the core of a peer that they wait for,
+// which costs a time slice per step, a hundred times the limit.
 #include <sched.h>
 #include <sys/syscall.h>
 
@@ -52,7 +52,7 @@ void many_small_ones(Context& c, bool own_session) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
-// All on two cores, whatever the machine has.
+// Runs all ranks on two cores of the machine.
 class TwoCores {
  public:
   TwoCores() {
@@ -69,11 +69,11 @@ class TwoCores {
   cpu_set_t before_;
 };
 
-TEST(Crowd, EightRanksOnTwoCoresAreQuick) {
+TEST(Oversubscribed, EightRanksOnTwoCoresAreQuick) {
   TwoCores two;
   run_processes(8, [](Context& c) { many_small_ones(c, false); });
 }
-TEST(Crowd, EightRanksWithASessionEachAreQuick) {
+TEST(Oversubscribed, EightRanksWithASessionEachAreQuick) {
   TwoCores two;
   run_processes(8, [](Context& c) { many_small_ones(c, true); });
 }
@@ -86,8 +86,8 @@ void bind_to(int cpu) {
 // The first core that this process may use.
 void bind_to_one_core() { bind_to(coll::topo::current_cpus().front()); }
 
-// Ranks bound to the same core are a crowd also where other cores are free.
-TEST(Crowd, TwoRanksBoundToOneCore) {
+// Ranks that are bound to one core are oversubscribed even if other cores are free.
+TEST(Oversubscribed, TwoRanksBoundToOneCore) {
   run_processes(2, [](Context& c) {
     bind_to_one_core();
     many_small_ones(c, false);
@@ -95,7 +95,7 @@ TEST(Crowd, TwoRanksBoundToOneCore) {
 }
 
 // A rank that tests in a loop keeps the core from the peer that it waits for, until its time slice ends.
-TEST(Crowd, TestsInALoopYieldOnASharedCoreOnly) {
+TEST(Oversubscribed, TestsInALoopYieldOnASharedCoreOnly) {
   const std::vector<int> cpus = coll::topo::current_cpus();
   for (bool shared : {true, false}) {
     if (!shared && cpus.size() < 2) GTEST_SKIP() << "needs two processors";
@@ -122,8 +122,8 @@ TEST(Crowd, TestsInALoopYieldOnASharedCoreOnly) {
   }
 }
 
-// The median of an allreduce in nanoseconds, of two ranks on one core: bound to it before the communicator is created,
-// or only then, when the library has seen two ranks on two cores.
+// Returns the median time of an allreduce in nanoseconds, of two ranks on one core: bound to it before the communicator
+// is created, or only then, after the library has seen two ranks on two cores.
 int64_t allreduce_on_one_core_ns(size_t bytes, bool bound_before, std::atomic<int64_t>& median) {
   run_processes(2, [&](Context& c) {
     if (bound_before) bind_to_one_core();
@@ -131,7 +131,7 @@ int64_t allreduce_on_one_core_ns(size_t bytes, bool bound_before, std::atomic<in
     bind_to_one_core();
     std::vector<uint32_t> in(bytes / sizeof(uint32_t), 1), out(in.size());
     std::vector<int64_t> took;
-    // The first ones touch memory for payloads, which takes several times as long as the call.
+    // The first calls touch memory for payloads, which takes several times as long as the call.
     constexpr int first = 100, timed = 60;
     for (int i = 0; i < first + timed; i++) {
       RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
@@ -147,16 +147,16 @@ int64_t allreduce_on_one_core_ns(size_t bytes, bool bound_before, std::atomic<in
   return median;
 }
 
-// As where a launcher binds no rank and both get onto one core. A rank that spins until its time slice ends takes 100 to
-// 200 times as long as one that gives up the core.
-TEST(Crowd, TwoRanksThatMeetOnOneCoreGiveItUp) {
+// A launcher may bind no rank, so that both get onto one core. A rank that spins until its time slice ends takes 100 to
+// 200 times as long as one that yields the core.
+TEST(Oversubscribed, TwoRanksThatMeetOnOneCoreGiveItUp) {
   TwoCores two;
   if (coll::topo::current_cpus().size() < 2) GTEST_SKIP() << "needs two processors";
   auto* median = static_cast<std::atomic<int64_t>*>(
       mmap(nullptr, sizeof(std::atomic<int64_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   for (size_t bytes : {size_t(8), size_t(8) << 10, size_t(64) << 10, size_t(1) << 20}) {
     int64_t bound = INT64_MAX, moved = INT64_MAX;
-    for (int round = 0; round < 3; round++) {  // the least: other load can only lengthen a median
+    for (int round = 0; round < 3; round++) {  // the minimum: other load can only lengthen a median
       bound = std::min(bound, allreduce_on_one_core_ns(bytes, true, *median));
       moved = std::min(moved, allreduce_on_one_core_ns(bytes, false, *median));
     }
@@ -167,7 +167,8 @@ TEST(Crowd, TwoRanksThatMeetOnOneCoreGiveItUp) {
   munmap(median, sizeof(std::atomic<int64_t>));
 }
 
-// Interrupts by which other processors made this one run a function, so far; -1 where the kernel does not count them.
+// Number of interrupts so far by which other processors made this one run a function; -1 if the kernel does not count
+// them.
 int64_t function_call_interrupts(int cpu) {
   std::ifstream file("/proc/interrupts");
   std::string line, name;
@@ -186,9 +187,10 @@ int64_t function_call_interrupts(int cpu) {
   return -1;
 }
 
-// Seven ranks on one core wait for an eighth that computes on another, and leave it alone: it is interrupted a few times
-// a second by what else the machine does. A system-wide barrier for every sleep is 1,000 to 5,000 times.
-TEST(Crowd, RanksThatWaitDoNotInterruptOneThatComputes) {
+// Seven ranks on one core wait for an eighth that computes on another core, and must not interrupt it: other work of
+// the machine interrupts it a few times per second. A system-wide barrier for every sleep would cause 1,000 to 5,000
+// interrupts.
+TEST(Oversubscribed, RanksThatWaitDoNotInterruptOneThatComputes) {
   const std::vector<int> cpus = coll::topo::current_cpus();
   if (cpus.size() < 2) GTEST_SKIP() << "needs two processors";
   if (function_call_interrupts(cpus[1]) < 0) GTEST_SKIP() << "/proc/interrupts does not count function calls";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions. Most texts give their cost as data access volume (tests/model/volume.h); here the same steps are priced as
-// what one rank does: copies, reductions, and the flags between them.
+// Reductions. Most papers give their cost as data access volume (tests/model/volume.h); these formulas price the same
+// steps as the work of one rank: copies, reductions, and waits for flags.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -13,7 +13,8 @@ namespace coll::model {
 
 namespace {
 
-// The outermost groups of a hierarchy: their number, the ranks of the largest one, and how far these are from its first.
+// The outermost groups of a hierarchy: their number, the ranks of the largest one, and how far these are from its
+// first.
 struct Outermost {
   int count = 1, members = 1;
   topo::Distance inside = topo::Distance::self;
@@ -34,8 +35,8 @@ struct Outermost {
   }
 };
 
-// A level of a tree reduction: the leader combines the group's operands. A leader of several levels has the work of all of
-// them, chunk by chunk, so that only the first chunk waits for flags of each level.
+// A tree reduction: on each level the leaders combine their group's operands. A leader of several levels does the work
+// of all of them, chunk by chunk, so that only the first chunk waits for the flags of each level.
 Terms up_the_tree(const Setting& on, double bytes, const Knobs& knobs) {
   const topo::Tree tree = on.hierarchy().tree_for_root(0);
   const Passes passes(bytes, knobs.chunk_bytes);
@@ -49,7 +50,7 @@ Terms up_the_tree(const Setting& on, double bytes, const Knobs& knobs) {
       if (members < 2) continue;
       topo::Distance farthest = topo::Distance::self;
       for (int member : group.members) farthest = std::max(farthest, on.hierarchy().distance(group.leader(), member));
-      const Terms one = moving(on.reduce_us(passes.bytes, members, 2 * bytes * on.ranks())) +
+      const Terms one = transfer(on.reduce_us(passes.bytes, members, 2 * bytes * on.ranks())) +
                         Terms{.startup_us = (members - 1) * on.access().startup_us[farthest]} +
                         flags((members - 1) * on.look_us());
       if (one.total_us() > stage.total_us()) stage = one, distance = farthest;
@@ -60,8 +61,8 @@ Terms up_the_tree(const Setting& on, double bytes, const Knobs& knobs) {
   return first + passes.number * work;
 }
 
-// The same with a slice for each member. Partial results go through slots of the leader, and what follows in the ranks that
-// lead all levels, or in those that lead none, is done by the same ranks.
+// A tree reduction in which each member of a group reduces a slice. Partial results pass through slots of the leader.
+// The busiest rank is one that leads all levels, or one that leads none.
 Terms up_by_index(const Setting& on, double bytes, const Knobs& knobs, bool sends_down) {
   const topo::Tree tree = on.hierarchy().tree_for_root(0);
   const Passes passes(bytes, knobs.chunk_bytes);
@@ -72,19 +73,19 @@ Terms up_by_index(const Setting& on, double bytes, const Knobs& knobs, bool send
       const int members = int(tree.group(level, index).members.size());
       if (members < 2) continue;
       const double own_us = on.reduce_us(passes.bytes / members, members, 2 * bytes * on.ranks());
-      // Only the innermost groups have more than a few members below one link.
+      // Only the innermost groups have many members behind one link.
       const double links_us = level > 0 ? 0 : on.us(on.exchanged_within(passes.bytes / members, members));
-      const Terms one = moving(std::max(own_us, links_us)) + Terms{.startup_us = members * on.mean_startup_us()} +
+      const Terms one = transfer(std::max(own_us, links_us)) + Terms{.startup_us = members * on.mean_startup_us()} +
                         flags(2 * (members - 1) * on.look_us());
       if (one.total_us() > stage.total_us()) stage = one;
     }
     if (stage.total_us() == 0) continue;
     work += stage;
     if (leaf.total_us() == 0) leaf = stage;
-    first += flags(2 * on.flag_us(on.far()));
+    first += flags(2 * on.flag_us(on.farthest()));
   }
   // The root copies the result to its receive buffer, and into the slots of those below.
-  work += moving((sends_down ? 2 : 1) * on.memcpy_us(passes.bytes));
+  work += transfer((sends_down ? 2 : 1) * on.memcpy_us(passes.bytes));
   if (sends_down) {
     leaf += on.copy_from(0, std::vector<int>(1, 1), on.neighbours(), passes.bytes, true, true);
     const Terms down = bcast_hierarchical(on, passes.bytes, {});
@@ -93,23 +94,23 @@ Terms up_by_index(const Setting& on, double bytes, const Knobs& knobs, bool send
   return first + passes.number * (work.total_us() > leaf.total_us() ? work : leaf);
 }
 
-// A pipeline of log2 p stages. The busiest rank is the last one, which joins log2 p results in one step, of a reduce-scatter
-// for each block.
+// A pipeline of log2 p stages. The busiest rank is the last one, which joins log2 p results in one step, of a
+// reduce-scatter for each block.
 Terms up_the_in_order_tree(const Setting& on, double bytes, const Knobs& knobs, int blocks = 1) {
   const Passes passes(bytes, knobs.chunk_bytes);
   Terms sum, stage;
   for (int joined = 1; joined <= int(log2_up(on.ranks())); ++joined) {
     stage =
-        moving(on.reduce_us(passes.bytes, joined + 1)) + Terms{.startup_us = blocks * joined * on.mean_startup_us()};
+        transfer(on.reduce_us(passes.bytes, joined + 1)) + Terms{.startup_us = blocks * joined * on.mean_startup_us()};
     sum += stage + flags(on.flag_us(on.neighbours()));
   }
   return sum + (passes.number - 1) * (stage + flags(log2_up(on.ranks()) * on.look_us()));
 }
 
-// All copy out what one rank has, chunk by chunk, while it makes more.
+// All ranks copy out the result of one rank, chunk by chunk, while that rank makes the next chunks.
 Terms copied_out(const Setting& on, double bytes, const Knobs& knobs, const Terms& made) {
   const Passes passes(bytes, knobs.chunk_bytes);
-  const Terms one = on.copy(passes.bytes, on.ranks() - 1, on.far(), true);
+  const Terms one = on.copy(passes.bytes, on.ranks() - 1, on.farthest(), true);
   const Terms all = passes.number * one;
   return flags(on.tiny_bcast_us()) + (made.total_us() > all.total_us() ? made + one : all + 1 / passes.number * made);
 }
@@ -121,7 +122,7 @@ Terms copied_out(const Setting& on, double bytes, const Knobs& knobs, const Term
 Terms reduce_scatter_ring(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  // p - 1 steps: a slice is copied into the neighbour's slots and combined there.
+  // p - 1 steps: a rank copies a slice to its neighbour's slots, where the neighbour combines it.
   return Work(on, bytes, knobs).fetches((p - 1.0) / p, p - 1).reduces((p - 1.0) / p, 2).waits(p - 1).total();
 }
 
@@ -130,7 +131,7 @@ namespace {
 Work by_halves(const Setting& on, double bytes, const Knobs& knobs, bool in_blocks) {
   Work work(on, bytes, knobs);
   if (in_blocks) work.of_blocks();
-  // The half that its first partner needs.
+  // The half that the rank's first partner needs.
   if (on.mechanism() == Mechanism::shared_memory) work.copies_in(0.5);
   work.halves_and_adds(in_blocks);
   return work;
@@ -148,7 +149,7 @@ Terms in_slices(const Setting& on, Work work, double bytes) {
   if (on.ranks() == 1) return alone(on, bytes);
   return work.copies_in(1).meets().reduces_slices().total();
 }
-// The blocks of a reduce-scatter are copied in one by one.
+// A reduce-scatter copies in each block separately.
 Terms staged_blocks(const Setting& on, double bytes, const Knobs& knobs) {
   return Work(on, bytes, knobs).steps(on.ranks()).total();
 }
@@ -162,7 +163,7 @@ Terms reduce_scatter_dpml(const Setting& on, double bytes, const Knobs& knobs) {
 Terms reduce_scatter_movement_avoiding(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  // In p steps a rank adds its own slice to what its neighbour left in the shared slot.
+  // In p steps a rank adds its own input to the partial result that its neighbour has left in the shared slot.
   return Work(on, bytes, knobs).copies(1.0 / p).reduces((p - 1.0) / p, 2).waits(p).total();
 }
 
@@ -213,7 +214,8 @@ Terms reduce_scatter_fused(const Setting& on, double bytes, const Knobs& knobs) 
   return fused(on, Work(on, bytes, knobs).of_blocks(), bytes);
 }
 
-// ---- allreduce: a reduce-scatter, and everybody's slice to everybody ----------------------------------------------------
+// ---- allreduce: a reduce-scatter, then an allgather of the slices
+// --------------------------------------------------------
 
 namespace {
 
@@ -236,7 +238,7 @@ Terms allreduce_rabenseifner(const Setting& on, double bytes, const Knobs& knobs
   if (p == 1) return alone(on, bytes);
   Work work = by_halves(on, bytes, knobs, false);
   work.doubles();
-  // Results go into slots, too.
+  // Results are copied to slots, too.
   if (on.mechanism() == Mechanism::shared_memory) work.copies(halves(p) / 2);
   return work.total();
 }
@@ -264,7 +266,8 @@ Terms allreduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
 Terms allreduce_shared_address_space(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  // Two operands a step: all but one of the p - 1 results are operands again. Then the slices of all ranks.
+  // Each step combines two operands, so that all but one of the p - 1 results are operands again. Then all ranks copy
+  // all slices.
   return Work(on, bytes, knobs).meets().reduces_slices().reduces_own((p - 2.0) / p, 1).steps(p - 2).waits().total() +
          spread(on, bytes, knobs);
 }
@@ -283,24 +286,25 @@ Terms allreduce_recursive_doubling(const Setting& on, double bytes, const Knobs&
   return work.total();
 }
 
-// The root and other leaders do both halves, chunk by chunk.
+// The root and other leaders reduce and forward, chunk by chunk.
 Terms allreduce_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
   const Passes passes(bytes, knobs.chunk_bytes);
   const Terms up = up_the_tree(on, bytes, knobs), down = bcast_hierarchical(on, bytes, knobs);
   const Terms& slower = up.total_us() > down.total_us() ? up : down;
   const Terms& other = up.total_us() > down.total_us() ? down : up;
-  return slower + 1 / passes.number * other + moving(on.memcpy_us(bytes));
+  return slower + 1 / passes.number * other + transfer(on.memcpy_us(bytes));
 }
 Terms allreduce_hierarchical_by_index(const Setting& on, double bytes, const Knobs& knobs) {
   return on.ranks() == 1 ? alone(on, bytes) : up_by_index(on, bytes, knobs, true);
 }
 
-// ---- reduce -----------------------------------------------------------------------------------------------------------
+// ---- reduce
+// -----------------------------------------------------------------------------------------------------------
 
 Terms reduce_flat(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
-  return flags(on.tiny_gather_us() + on.flag_us(on.far())) + Work(on, bytes, knobs).reduces(1, on.ranks()).total();
+  return flags(on.tiny_gather_us() + on.flag_us(on.farthest())) + Work(on, bytes, knobs).reduces(1, on.ranks()).total();
 }
 Terms reduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
@@ -308,7 +312,7 @@ Terms reduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   const double out_us = on.mechanism() == Mechanism::shared_memory ? on.memcpy_us(bytes) : 0;  // of the root's slots
   const Passes passes(bytes, knobs.chunk_bytes);
   return fused(on, Work(on, bytes, knobs), bytes) + flags(on.tiny_gather_us()) +
-         passes.number * on.write(passes.bytes / p, p - 1) + moving(out_us);
+         passes.number * on.write(passes.bytes / p, p - 1) + transfer(out_us);
 }
 Terms reduce_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
   return on.ranks() == 1 ? alone(on, bytes) : up_the_tree(on, bytes, knobs);
@@ -319,7 +323,7 @@ Terms reduce_hierarchical_by_index(const Setting& on, double bytes, const Knobs&
 
 namespace {
 
-// The root copies out what the others left in shared slots.
+// The root copies out the slices that the other ranks have left in shared slots.
 Terms collect(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return {};
@@ -344,9 +348,9 @@ Terms reduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
 
 Terms reduce_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
-  // Owners write to the root's slots, which it empties.
+  // The owners write their shares to the root's slots, from which it copies them.
   return in_two_levels(on, bytes, knobs, Outermost(on.hierarchy()), 1) + flags(on.tiny_gather_us()) +
-         moving(on.memcpy_us(bytes));
+         transfer(on.memcpy_us(bytes));
 }
 
 Terms reduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
@@ -368,7 +372,8 @@ Terms allreduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
   return copied_out(on, bytes, knobs, reduce_rg(on, bytes, knobs));
 }
 
-// ---- in groups of consecutive ranks (lib/algo/grouped_reduce.cc) -----------------------------------------------------
+// ---- in groups of consecutive ranks (lib/algo/grouped_reduce.cc)
+// -----------------------------------------------------
 
 namespace {
 
@@ -378,7 +383,7 @@ struct AlignedGroups {
       : members(std::min(ranks, topo::small_group)), count((ranks + topo::small_group - 1) / topo::small_group) {}
 };
 
-// Members copy to the first rank of a group, which reduces what it has then.
+// The members of a group copy their inputs to its first rank, which reduces them.
 Work inside_groups(const Setting& on, double bytes, const Knobs& knobs) {
   const AlignedGroups groups(on.ranks());
   Work work(on, bytes, knobs);
@@ -413,7 +418,7 @@ Terms reduce_scatter_grouped(const Setting& on, double bytes, const Knobs& knobs
   work.reduces_own(1.0 / groups.members, groups.members);
   return work.sees(groups.count).reduces(1.0 / p, groups.count + 1).total();
 }
-// The first rank reduces for each member what those before it have.
+// The first rank of a group reduces for each member the inputs of the members before it.
 Terms scan_grouped(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
   const AlignedGroups groups(on.ranks());

@@ -149,7 +149,7 @@ class Request {
   // If the call is auto-tuned: its cell, its number in that cell, its candidate, and when it began.
   tune::Cell* cell_ = nullptr;
   uint64_t number_ = 0;
-  tune::Cell::Turn turn_;
+  tune::Cell::Assignment turn_;
   int64_t began_ns_ = 0;
   exec::Run run_;
   exec::Arguments arguments_;  // of the last start

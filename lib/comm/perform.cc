@@ -198,7 +198,7 @@ coll_status Comm::make_bound(const Call& call, BoundEntry& entry) {
   const tune::Situation situation = this->situation(call);
   tune::Selection selected = selector_.select(situation, forced(call.collective));
   if (entry.key.way != 0) {
-    selected = {.choice = cell_of(call, index != 0).ways()[entry.key.way].choice, .by = tune::Source::tuned};
+    selected = {.choice = cell_of(call, index != 0).candidates()[entry.key.way].choice, .by = tune::Source::tuned};
     tune::complete(situation, selected.choice);
   }
   std::string problem = bind(call, index, selected.choice, bound);

@@ -174,7 +174,7 @@ void Comm::complete(Queue& queue, coll_status status) {
     if (const auto& exchange = request.call_.exchange; exchange != nullptr && status == COLL_OK)
       request.status_ = exchange->verdict();
     if (request.turn_.sample >= 0 && status == COLL_OK)
-      request.cell_->took(request.turn_, request.began_ns_, sync::now_ns());
+      request.cell_->record(request.turn_, request.began_ns_, sync::now_ns());
     if (stats::wanted()) [[unlikely]]
       count(request);  // if it throws, a later call completes the request
     queue.requests.pop_front();

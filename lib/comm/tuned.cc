@@ -63,7 +63,7 @@ coll_status Comm::perform_tuned(const Call& call) {
 
 coll_status Comm::entry_of(const Call& call, const Cell& cell, uint8_t way, const BoundEntry*& entry) {
   entry = nullptr;
-  if (way != 0 && cell.ways()[way].choice.algorithm == nullptr) {
+  if (way != 0 && cell.candidates()[way].choice.algorithm == nullptr) {
     took_latency_path_ = may_take_latency_path(call);
     if (took_latency_path_) return COLL_OK;
     way = 0;
@@ -101,8 +101,8 @@ coll_status Comm::perform_in_trial(const Call& call, Cell& cell) {
     status = entry_of(call, cell, cell.now(), entry);
     return status == COLL_OK ? perform_with(call, entry) : status;
   }
-  const Cell::Turn turn = cell.turn(call.bytes());
-  status = entry_of(call, cell, turn.way, entry);
+  const Cell::Assignment turn = cell.assign(call.bytes());
+  status = entry_of(call, cell, turn.candidate, entry);
   if (status != COLL_OK || turn.sample < 0) return status == COLL_OK ? perform_with(call, entry) : status;
   const long before = switches();
   const int64_t begin_ns = sync::now_ns();
@@ -112,7 +112,7 @@ coll_status Comm::perform_in_trial(const Call& call, Cell& cell) {
   // If each rank has its own core, a call during which another thread ran there is a worse sample. An even end time
   // marks it, see tuner.cc.
   const bool disturbed = !team_.oversubscribed && switches() != before;
-  cell.took(turn, begin_ns, disturbed ? end_ns & ~int64_t(1) : end_ns | 1);
+  cell.record(turn, begin_ns, disturbed ? end_ns & ~int64_t(1) : end_ns | 1);
   return status;
 }
 
@@ -153,11 +153,11 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
     else if (works) first = 1, ways.insert(ways.begin() + 1, *earlier);
   }
   // If the user forces algorithms, the tuner tries only these.
-  Cell::Around around;
+  Cell::Variants variants;
   if (forced.ranges.empty())
-    around = [situation](const tune::Choice& winner) { return tune::neighbours(winner, situation); };
+    variants = [situation](const tune::Choice& winner) { return tune::neighbours(winner, situation); };
   cell.begin(
-      std::move(ways), std::move(around),
+      std::move(ways), std::move(variants),
       {.first = first, .learned = earlier.has_value(), .watched = watched, .warm = warm_calls(call, ranks(), 4)});
 }
 
@@ -165,16 +165,16 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
 void Comm::learn(const Call& call, Cell& cell, int channel) {
   const bool over = cell.learn(tuning_->take(channel));
   if (!over) return;
-  const tune::Choice& now = cell.ways()[cell.now()].choice;
-  const double us = cell.ways()[cell.now()].us;
+  const tune::Choice& now = cell.candidates()[cell.now()].choice;
+  const double us = cell.candidates()[cell.now()].us;
   if (stats::wanted())
     stats::tuned(plan::name(call.collective), cell.bytes(), ranks(), channel != 0, tune::rule_text(now), us,
-                 tune::rule_text(cell.ways()[0].choice), cell.usual_us());
+                 tune::rule_text(cell.candidates()[0].choice), cell.usual_us());
   if (rank() != 0) return;
   if (settings_.log_decisions)
     fprintf(stderr, "libcoll: %s of %zu bytes on %d ranks: auto-tuned, %s, %.4g us; default %s, %.4g us\n",
             plan::name(call.collective), cell.bytes(), ranks(), tune::text(now).c_str(), us,
-            tune::text(cell.ways()[0].choice).c_str(), cell.usual_us());
+            tune::text(cell.candidates()[0].choice).c_str(), cell.usual_us());
   if (settings_.log && settings_.tells_drift) tell_drift(call, cell.bytes(), cell.usual_us());
 }
 
@@ -204,10 +204,10 @@ void Comm::keep_learned() const {
   std::vector<tune::Learned> learned;
   for (const bool request : {true, false})  // blocking calls last: they replace the results of requests
     tuning_->tuner().visit([&](Collective collective, bool sixteen, bool of_request, const Cell& cell) {
-      if (of_request != request || cell.trials() == 0 || cell.ways().size() < 2) return;
+      if (of_request != request || cell.trials() == 0 || cell.candidates().size() < 2) return;
       tune::Situation situation = this->situation({.collective = collective, .count = cell.bytes()});
       situation.element_bytes = sixteen ? 2 : 1;
-      const tune::Way& now = cell.ways()[cell.now()];
+      const tune::TimedChoice& now = cell.candidates()[cell.now()];
       learned.push_back({situation, now.choice, now.us, cell.usual_us()});
     });
   const std::string problem = tune::update_learned_file(settings_.tune_file, machine_->processor, learned);
@@ -238,9 +238,9 @@ Comm::Turned Comm::take_turn(Request& request, bool at_head) {
     begin(request.call_, cell, true);
     rests = cell.rests();
   }
-  request.turn_ = rests ? Cell::Turn{.way = cell.now()} : cell.turn(request.call_.bytes());
+  request.turn_ = rests ? Cell::Assignment{.candidate = cell.now()} : cell.assign(request.call_.bytes());
   const BoundEntry* entry;
-  request.status_ = bound_for(request.call_, channel, request.turn_.way, entry);
+  request.status_ = bound_for(request.call_, channel, request.turn_.candidate, entry);
   if (request.status_ != COLL_OK) return Turned::failed;
   equip(request, request.bound_[request.queue_] = entry->bound);
   return Turned::ready;

@@ -7,6 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "algo/nodes.h"
+
 namespace coll::model {
 
 using topo::Distance;
@@ -70,6 +72,27 @@ std::vector<Hop> hops_of(const topo::Hierarchy& hierarchy) {
   return {made.begin(), made.end()};
 }
 
+std::vector<std::vector<FoldGroup>> folds_of(const topo::Hierarchy& hierarchy) {
+  const algo::Partials partials(hierarchy, 0);
+  std::vector<std::vector<FoldGroup>> made;
+  for (int level = 0; level < partials.levels(); ++level) {
+    std::set<FoldGroup> groups;
+    for (int index = 0; index < partials.groups(level); ++index) {
+      if (partials.made_in(level, index).empty()) continue;
+      FoldGroup group;
+      const std::vector<int> members = partials.members(level, index);
+      group.members = int(members.size());
+      for (int member : members)
+        group.distance = std::max(group.distance, hierarchy.distance(partials.leader(level, index), member));
+      for (int partial : partials.made_in(level, index)) group.sources.push_back(int(partials[partial].sources.size()));
+      std::ranges::sort(group.sources);
+      groups.insert(std::move(group));
+    }
+    if (!groups.empty()) made.emplace_back(groups.begin(), groups.end());
+  }
+  return made;
+}
+
 }  // namespace
 
 Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism mechanism)
@@ -81,6 +104,7 @@ Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism
     known->hops_of_small[size_t(counted)] = hops_of(small);
   }
   known->hops = hops_of(hierarchy);
+  known->folds = folds_of(hierarchy);
   known->same = to_peers_of_first(hierarchy, true);
   known->different = to_peers_of_first(hierarchy, false);
   for (int step = 1; step < p; step *= 2) known->exchanges.push_back(exchange_of(step));
@@ -144,8 +168,10 @@ Setting Setting::touching(const Footprint& footprint) const {
   Rates& of = made.rates_;
   of.known = true;
   of.store = us(target.store_gbs);
+  of.load = us(source.load_gbs);
+  of.take = us(rates_at(*table_, slots_in_turn_bytes).take_gbs);
   of.copy = overlapping(us(target.load_gbs), of.store);
-  of.stage = overlapping(us(source.load_gbs), us(rates_at(*table_, slots_in_turn_bytes).take_gbs));
+  of.stage = overlapping(of.load, of.take);
   of.fetch = overlapping(us(there.fetch_gbs), of.store);
   of.combine = us(target.combine_gbs);
   of.combine_fetch = us(there.combine_fetch_gbs);
@@ -193,12 +219,17 @@ Load Setting::spread(double bytes) const {
           .socket = bytes * ranks_per_socket_ * (l3s_ - l3s_in_socket_)};
 }
 
-Load Setting::exchanged_within(double bytes, int members) const {
-  const double q = members;
-  const double c = std::min(hierarchy_->place(0).l3 < 0 ? in_numa_ : in_l3_, members);
-  const double n = std::min(in_numa_, members), s = std::min(ranks_per_socket_, members);
+Load Setting::exchanged_within(double bytes, int members, int readers) const {
   const bool l3s = hierarchy_->place(0).l3 >= 0;
-  return {.l3 = bytes * (l3s ? c * (q - c) : n * (q - 1)), .numa = bytes * n * (q - n), .socket = bytes * s * (q - s)};
+  // Of the `in_one` ranks behind a link each serves the readers that are not behind it. If others than the readers are
+  // behind the busiest link, it serves all readers.
+  const auto out = [&](int in_one, bool counts_own) {
+    const int q = std::min(in_one, members), behind = counts_own ? 1 : q;
+    return q < members || counts_own ? bytes * q * std::max(readers < members ? readers : readers - behind, 0) : 0;
+  };
+  return {.l3 = l3s ? out(in_l3_, false) : out(in_numa_, true),
+          .numa = out(in_numa_, false),
+          .socket = out(ranks_per_socket_, false)};
 }
 
 Load Setting::shifted(double bytes, int by) const {
@@ -294,6 +325,34 @@ double Setting::add_us(double bytes, Distance distance) const {
   const double own = 1 / rate(table_->reduce, *table_, ranks(), 2 * bytes * ranks()),
                fetch = fetch_us_per_byte(distance);
   return bytes * (own + (is_kernel_copy(mechanism_) ? own + fetch : std::max(own, fetch)));
+}
+
+Terms Setting::copy_to(double bytes, Distance distance) const {
+  if (rates_.known) return transfer(bytes * overlapping(rates_.load, rates_.take * farther(distance)));
+  const double own = 1 / bytes_per_us(table_->copy.alone_gbs);
+  if (distance == Distance::self) return transfer(bytes * own);
+  return {.startup_us = access().startup_us[distance],
+          .transfer_us = bytes * std::max(own, fetch_us_per_byte(distance))};
+}
+
+Terms Setting::combine(double bytes, std::span<const Distance> from, Distance to) const {
+  const bool is_remote = to != Distance::self;
+  if (rates_.known) {
+    double loads = rates_.combine;
+    for (Distance distance : from) loads += rates_.combine_fetch * farther(distance);
+    return transfer(bytes * overlapping(loads, is_remote ? rates_.take * farther(to) : rates_.store));
+  }
+  const double own = 1 / bytes_per_us(table_->reduce.alone_gbs);
+  Terms sum = transfer(bytes * own);
+  for (Distance distance : from) {
+    const bool is_own = distance == Distance::self;
+    sum.startup_us += is_own ? 0 : access().startup_us[distance];
+    sum.transfer_us += bytes * (is_own ? own : std::max(own, fetch_us_per_byte(distance)));
+  }
+  if (!is_remote) return sum;
+  sum.startup_us += access().startup_us[to];
+  sum.transfer_us += bytes * fetch_us_per_byte(to);
+  return sum;
 }
 
 double Setting::tiny_gather_us() const { return flag_us(farthest_) + std::max(ranks() - 2, 0) * look_us(); }

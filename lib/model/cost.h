@@ -84,6 +84,15 @@ struct Hop {
   auto operator<=>(const Hop&) const = default;
 };
 
+// A group of a reduction up the hierarchy (algo/nodes.h). It reduces one partial result for each node that it consists of,
+// from the inputs or partial results of its members. Equal groups of a level count once.
+struct FoldGroup {
+  int members = 0;
+  topo::Distance distance = topo::Distance::self;  // the largest distance of the leader and a member
+  std::vector<int> sources;                        // operands of each partial result, ascending
+  auto operator<=>(const FoldGroup&) const = default;
+};
+
 // Ranks on a machine that access each other by one mechanism. Refers to the table and the hierarchy. Immutable,
 // thread-safe.
 class Setting {
@@ -103,6 +112,7 @@ class Setting {
   // The hierarchy of small groups (topo::in_small_groups).
   const topo::Hierarchy& small_groups(topo::Counted counted) const { return known_->small_groups[size_t(counted)]; }
   const std::vector<Hop>& hops() const { return *hops_; }
+  const std::vector<std::vector<FoldGroup>>& folds() const { return known_->folds; }  // by level, to rank 0
 
   const Table& table() const { return *table_; }
   const topo::Hierarchy& hierarchy() const { return *hierarchy_; }
@@ -138,6 +148,10 @@ class Setting {
   double reduce_us(double bytes, int sources, double work_set_bytes = 0) const;
   // A reduction of the rank's own operand and one of a rank at that distance.
   double add_us(double bytes, topo::Distance distance) const;
+  // A copy of the rank's own data into a slot of a rank at that distance.
+  Terms copy_to(double bytes, topo::Distance distance) const;
+  // A reduction of the rank's own operand and slots of ranks at distances `from`, stored in memory at distance `to`.
+  Terms combine(double bytes, std::span<const topo::Distance> from, topo::Distance to) const;
   // Startup and time per byte of a copy from a peer, averaged over rank 0's peers.
   double mean_startup_us() const { return mean_startup_us_; }
   double mean_us_per_byte() const { return mean_us_per_byte_; }
@@ -161,8 +175,9 @@ class Setting {
   Load exchanged(double bytes) const;
   // The same bytes for all readers, so that readers on one L3 fetch them once.
   Load spread(double bytes) const;
-  // As exchanged(), within groups of `members` consecutive ranks.
-  Load exchanged_within(double bytes, int members) const;
+  // As exchanged(), within groups of `members` consecutive ranks, of which the first `readers` fetch.
+  Load exchanged_within(double bytes, int members, int readers) const;
+  Load exchanged_within(double bytes, int members) const { return exchanged_within(bytes, members, members); }
   // Every rank fetches `bytes` from the rank whose number is lower by `by`.
   Load shifted(double bytes, int by) const;
   // Every rank fetches `bytes` from a rank at that distance.
@@ -184,7 +199,8 @@ class Setting {
   // Microseconds per byte for one footprint.
   struct Rates {
     double copy = 0, stage = 0, fetch = 0;
-    double combine = 0, combine_fetch = 0, store = 0;
+    double load = 0, store = 0, take = 0;
+    double combine = 0, combine_fetch = 0;
     bool known = false;
   };
   struct Exchange {
@@ -196,6 +212,7 @@ class Setting {
     std::array<topo::Hierarchy, 2> small_groups;  // by topo::Counted
     std::array<std::vector<Hop>, 2> hops_of_small;
     std::vector<Hop> hops;
+    std::vector<std::vector<FoldGroup>> folds;
     std::vector<Exchange> exchanges;       // by bit
     std::vector<Streams> same, different;  // [n]: from rank 0 to ranks 1 to n, which read the same or different data
   };
@@ -206,6 +223,10 @@ class Setting {
   double link_us_per_byte(const Streams& streams, bool cached) const;
   // Time per byte of a copy from a peer at that distance.
   double fetch_us_per_byte(topo::Distance distance) const;
+  // How many times as long bytes take at that distance as behind the same L3.
+  double farther(topo::Distance distance) const {
+    return access().bandwidth_gbs[topo::Distance::l3] / access().bandwidth_gbs[distance];
+  }
   double overlapping(double a, double b) const { return std::max(a, b) + table_->overlap * std::min(a, b); }
 
   const Table* table_;

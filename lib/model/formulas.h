@@ -131,7 +131,7 @@ Terms barrier_hierarchical(const Setting&, double bytes, const Knobs&);
 // the same in small groups
 Terms barrier_grouped(const Setting&, double bytes, const Knobs&);
 
-// ---- reductions (formulas_reduce.cc) ------------------------------------------------------------------------------
+// ---- reductions (formulas_reduce.cc, formulas_in_order_tree.cc) ----------------------------------------------------
 // XHC IV-B, one group
 Terms reduce_flat(const Setting&, double bytes, const Knobs&);
 // this project

@@ -61,7 +61,7 @@ Terms scan_fused(const Setting& on, double bytes, const Knobs& knobs) {
       .meets()
       .reads_slices()
       .fetches(0.5, p / 2.0)
-      .reduces_own(1, int(log2_up(p) / 2) + 1)
+      .reduces_again(1, int(log2_up(p) / 2) + 1)
       .fetches_slices()
       .copies_results_out()
       .meets()

@@ -159,7 +159,7 @@ constexpr Row all[] = {
     {"reduce_scatter", "rabenseifner", "reduce_scatter / Rabenseifner: 5p(1/2 + 1/4 + ... + 1/p)", "YHCCL Table 1",
      reduce_scatter_rabenseifner, chunk, nothing, staged, {2, 2}},
     {"reduce_scatter", "in_order_tree", "reduce_scatter / even ranks copy in, odd ranks reduce in place and join: 3p+1-2/p",
-     "this project", reduce_scatter_in_order_tree, chunk, nothing, staged},
+     "this project", reduce_scatter_in_order_tree, chunk, nothing, staged, {1}},
     {"reduce_scatter", "dpml", "reduce_scatter / DPML: 3p+1", "YHCCL Table 1",
      reduce_scatter_dpml, chunk, nothing, staged, {1, 2}},
     {"reduce_scatter", "dpml_two_level", "reduce_scatter / two-level DPML, at most 256 KiB", "YHCCL 5.1",

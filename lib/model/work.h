@@ -97,24 +97,24 @@ class Work {
     for (int bit = 0; 1 << bit < on_.ranks(); ++bit, part /= 2) exchanges(part, 1, bit).steps(4);  // two waits
     return *this;
   }
-  // All ranks copy out the slices of one rank after the other; all copy from the same rank at the same time.
-  Work& copies_out_slices() {
-    const int p = on_.ranks();
-    Terms one = on_.copy(slices(1), p - 1, on_.farthest(), true);
+  // All ranks copy out the slices of one owner after the other; all copy from the same one at the same time.
+  Work& copies_out_slices(int owners) {
+    const double slice = slices(double(on_.ranks()) / owners);
+    Terms one = on_.copy(slice, on_.ranks() - 1, on_.farthest(), true);
     one.startup_us = on_.mean_startup_us();
-    return add(std::min(p - 1.0, std::ceil(passes_.bytes / std::max(slices(1), 1.0))) * one);
+    return add(std::min(owners - 1.0, std::ceil(passes_.bytes / std::max(slice, 1.0))) * one);
   }
-  // meets() and reduces_slices() within a group of `members` ranks, whose largest distance is `distance`. A slice
-  // consists of `blocks` blocks, which are reduced separately.
+  // meets() and reduces_slices() within a group of `members` ranks, whose largest distance is `distance`. The first
+  // `slices` members reduce a slice each, of `blocks` blocks that are reduced separately.
   Work& meets_in_group(int members, topo::Distance distance) {
     first_ += flags(on_.flag_us(distance) + (members - 1) * on_.line_us());
     return looks(members - 1);
   }
-  Work& reduces_in_group(int members, topo::Distance distance, double blocks) {
-    const double slice = passes_.bytes / members, own_us = on_.reduce_us(slice, 1, work_set_);
+  Work& reduces_in_group(int members, int slices, topo::Distance distance, double blocks) {
+    const double slice = passes_.bytes / slices, own_us = on_.reduce_us(slice, 1, work_set_);
     const double others_us = (members - 1) * std::max(own_us, on_.copy(slice, 1, distance).transfer_us);
     const double startup_us = blocks * (members - 1) * on_.access().startup_us[distance];
-    const double links_us = on_.us(on_.exchanged_within(slice, members));
+    const double links_us = on_.us(on_.exchanged_within(slice, members, slices));
     return add(
         {.startup_us = startup_us, .transfer_us = std::max(own_us + others_us, links_us - overlapped_us(startup_us))});
   }
@@ -144,10 +144,20 @@ class Work {
     return add({.startup_us = (p - 1) * on_.mean_startup_us(),
                 .transfer_us = later_us + (first_us - later_us) / passes_.number});
   }
-  // One reduction of operands that are in the rank's own memory.
+  // One reduction of operands that are in the rank's own memory. With rates by size the others count as fetched from the
+  // peers that have written them.
   Work& reduces_own(double vectors, int sources) {
+    const double bytes = vectors * passes_.bytes;
+    const bool by_size = !on_.table().caches.empty();
+    return add(
+        transfer(by_size ? on_.reduce_us(bytes, sources, work_set_) : sources * on_.reduce_us(bytes, 1, work_set_)));
+  }
+  // One reduction of partial results and of inputs of peers that the rank reads a second time.
+  Work& reduces_again(double vectors, int sources) {
     return add(transfer(on_.reduce_us(vectors * passes_.bytes, sources, work_set_)));
   }
+  // A copy of the rank's own data into a slot of a rank at that distance.
+  Work& copies_to(topo::Distance distance) { return add(on_.copy_to(passes_.bytes, distance)); }
   // Each rank waits for a flag of every other rank. In later iterations these have been posted before the wait.
   Work& meets(double times = 1) {
     first_ += flags(times * on_.tiny_allgather_us() - times * (on_.ranks() - 1) * on_.look_us());
@@ -159,9 +169,10 @@ class Work {
   Work& looks(double times) { return add(flags(times * on_.look_us())); }
   Work& waits_for(topo::Distance distance) { return add(flags(on_.flag_us(distance))); }
   // Waits for a flag of each of `others` ranks; `readers` ranks read the last one at the same time.
-  Work& sees(int others, int readers = 1) {
+  Work& sees(int others, int readers = 1) { return sees(others, readers, on_.farthest()); }
+  Work& sees(int others, int readers, topo::Distance distance) {
     if (others == 0) return *this;
-    first_ += flags(on_.flag_us(on_.farthest()) + (readers - 1) * on_.line_us());
+    first_ += flags(on_.flag_us(distance) + (readers - 1) * on_.line_us());
     return add(flags((others - 1) * on_.look_us()));
   }
   Terms total() const { return first_ + passes_.number * pass_; }

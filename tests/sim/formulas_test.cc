@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Closed formula and virtual run agree within 6.5 % where the formula's assumptions hold: one distance, ranks together, links
-// that are wide enough.
+// Closed formula and virtual run agree within 6.5 % where the formula's assumptions hold: one distance, ranks together,
+// links that are wide enough.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,6 +26,8 @@ struct Case {
   size_t bytes;
   Knobs knobs;
   bool by_size = false;  // with rates by size, as a calibrated table has
+  bool links = false;    // with the links of the machine, for mechanisms without locks
+  double within = 0.065;
 };
 
 // Falling from cache to cache; no two alike.
@@ -36,7 +38,7 @@ std::vector<model::CacheRates> measured_rates() {
 
 void compare(const Case& of) {
   Machine on(of.machine, of.ranks);
-  if (!model::is_kernel_copy(of.mechanism) || of.by_size) on.table.links = {};
+  if ((!model::is_kernel_copy(of.mechanism) && !of.links) || of.by_size) on.table.links = {};
   // A formula knows no stores that bypass the caches.
   if (of.by_size)
     on.table.caches = measured_rates(), on.table.overlap = 0.3, on.table.thresholds.non_temporal_bytes = 0;
@@ -57,8 +59,9 @@ void compare(const Case& of) {
   std::printf("%-10s %s p=%-3d %-12s %-18s k=%-2d %8zu B: formula %10.2f us, simulator %10.2f us, %+.1f %%\n",
               of.machine, of.by_size ? "by size" : "       ", of.ranks, plan::name(of.collective), of.algorithm,
               of.knobs.k, of.bytes, formula, virtual_us, 100 * (virtual_us / formula - 1));
-  // The formula finds out by itself how short slots make chunks, and takes them as equally long: up to 1.5 % more pages.
-  EXPECT_NEAR(virtual_us / formula, 1, 0.065) << of.algorithm;
+  // The formula finds out by itself how short slots make chunks, and takes them as equally long: up to 1.5 % more
+  // pages.
+  EXPECT_NEAR(virtual_us / formula, 1, of.within) << of.algorithm;
 }
 
 constexpr size_t kib = 1024, mib = 1024 * kib;
@@ -124,9 +127,43 @@ TEST(Agreement, SharedMemory) {
   compare({"nodeb", 16, Collective::barrier, "dissemination", Mechanism::shared_memory, 0, {}});
 }
 
-// With a calibrated table's rates both sides look up the same sizes: as above, of every way of access. Left out is where a
-// formula assumes something else: that a write costs what a read does (it finds lines which the peer holds), and that
-// what a rank reduces is long beside the ends of its copies (fused slices of 4 KiB: 13 % apart, staged all_read of 4 KiB: 8 %).
+// The first chunk passes all ranks one after another; the chunks after it follow as the ring allows.
+TEST(Agreement, InOrderTree) {
+  for (size_t bytes : {kib, 16 * kib, 128 * kib})
+    for (double chunk_bytes : {0.0, 4096.0})
+      for (const auto& [machine, ranks] : {std::pair{"nodeb", 16}, {"nodeb", 45}, {"epyc-2p", 64}, {"arm-n1", 61}})
+        for (Collective collective : {Collective::reduce, Collective::allreduce})
+          compare({.machine = machine,
+                   .ranks = ranks,
+                   .collective = collective,
+                   .algorithm = "in_order_tree",
+                   .mechanism = Mechanism::shared_memory,
+                   .bytes = bytes,
+                   .knobs = {.chunk_bytes = chunk_bytes < double(bytes) ? chunk_bytes : 0},
+                   .links = true,
+                   .within = 0.1});
+}
+
+// A group of one rank reduces the whole vector in each of the others.
+TEST(Agreement, UnevenGroups) {
+  for (size_t bytes : {kib, 16 * kib, 128 * kib})
+    for (int ranks : {25, 33, 48})
+      for (Collective collective : {Collective::reduce, Collective::allreduce})
+        compare({.machine = "nodeb",
+                 .ranks = ranks,
+                 .collective = collective,
+                 .algorithm = "dpml_two_level",
+                 .mechanism = Mechanism::shared_memory,
+                 .bytes = bytes,
+                 .knobs = {},
+                 .links = true,
+                 .within = 0.15});
+}
+
+// With a calibrated table's rates both sides look up the same sizes: as above, of every way of access. Left out is
+// where a formula assumes something else: that a write costs what a read does (it finds lines which the peer holds),
+// and that what a rank reduces is long beside the ends of its copies (fused slices of 4 KiB: 13 % apart, staged
+// all_read of 4 KiB: 8 %).
 TEST(Agreement, RatesBySize) {
   const Mechanism mapped = Mechanism::mapped, shm = Mechanism::shared_memory, cma = Mechanism::cma;
   for (size_t bytes : {64 * kib, mib, 4 * mib}) {

@@ -61,8 +61,7 @@ std::vector<Method> usual_methods(const Cell& cell) {
   return methods;
 }
 
-// ---- choices
-// ----------------------------------------------------------------------------------------------------------
+// ---- choices -------------------------------------------------------------------------------------------------------
 
 tune::Situation situation_of(const Cell& cell) {
   const model::Table& table = cell.machine->table;
@@ -109,8 +108,7 @@ model::Call call_of(const Cell& cell) {
   return {.collective = cell.collective, .bytes = double(cell.bytes), .element_bytes = element_bytes};
 }
 
-// ---- cells
-// ------------------------------------------------------------------------------------------------------------
+// ---- cells ---------------------------------------------------------------------------------------------------------
 
 class CellAudit {
  public:
@@ -127,7 +125,8 @@ class CellAudit {
     made_.by_rules = timed(chosen_by_rules(cell_));
     // Cheapest first, so that the limit soon stops slow runs.
     std::vector<std::pair<double, Method>> methods;
-    for (const Method& method : usual_methods(cell_)) methods.emplace_back(priced_us(method), method);
+    for (const Method& method : usual_methods(cell_))
+      if (times_.fits(method)) methods.emplace_back(priced_us(method), method);
     std::ranges::stable_sort(methods, {}, &std::pair<double, Method>::first);
     for (const auto& [us, method] : methods) timed(method);
     // Other depths of the algorithms that are near the best.
@@ -137,12 +136,13 @@ class CellAudit {
       for (uint16_t depth : audited_other_depths) {
         Method method = near.method;
         method.parameters.depth = depth;
-        timed(method);
+        if (times_.fits(method)) timed(method);
       }
     }
     std::ranges::sort(made_.all, {}, &Timed::us);
     std::erase_if(made_.all, [&](const Timed& of) { return of.us > of_interest_ * best_us_; });
-    made_.best = made_.all.front();
+    refine();
+    made_.best = *std::ranges::min_element(made_.all, {}, &Timed::us);
     return std::move(made_);
   }
 
@@ -159,6 +159,21 @@ class CellAudit {
     if (of.us < std::numeric_limits<double>::infinity()) made_.all.push_back(of);
     best_us_ = std::min(best_us_, of.us);
     return of;
+  }
+  // Times the choices and the fastest methods again, from longer runs.
+  void refine() {
+    constexpr size_t fastest = 2;
+    const auto again = [&](Timed& of) { of.us = times_.refined_us(of.method, cell_.bytes); };
+    for (size_t i = 0; i < made_.all.size(); ++i) {
+      Timed& of = made_.all[i];
+      const bool is_chosen = of.method == made_.by_price.method || of.method == made_.by_rules.method;
+      if (i < fastest || is_chosen) again(of);
+    }
+    for (Timed* chosen : {&made_.by_price, &made_.by_rules}) {
+      const auto same = std::ranges::find(made_.all, chosen->method, &Timed::method);
+      if (same != made_.all.end()) chosen->us = same->us;
+      else again(*chosen);
+    }
   }
   std::vector<Timed> best_of_each() const {
     std::vector<Timed> best;

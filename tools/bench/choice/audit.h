@@ -14,7 +14,8 @@
 namespace coll::tools {
 
 // All chunks that are not shorter than the vector count as one, the whole vector, which has one slot. Other depths than
-// `audited_depth` are tried with the best chunk of an algorithm.
+// `audited_depth` are tried with the best chunk of an algorithm. Plans that a communicator refuses for lack of room for
+// their staging are left out.
 inline constexpr size_t audited_chunks[] = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20};
 inline constexpr uint16_t audited_depth = 4, audited_other_depths[] = {2, 16};
 inline constexpr uint16_t audited_k[] = {1, 2, 4, 8, 16, 32};

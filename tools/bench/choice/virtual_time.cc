@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -16,12 +17,16 @@ namespace {
 constexpr size_t element_bytes = 4;
 
 // Iterations of the longest loop.
-size_t passes_of(const plan::Plan& plan, const plan::Shape& shape) {
+size_t iterations_of(const plan::Plan& plan, const plan::Shape& shape) {
   size_t most = 1;
   for (const plan::Range& range : plan.ranges)
     if (range.chunk_bytes != 0) most = std::max(most, plan::Geometry::bind(range, shape, element_bytes).trips);
   return most;
 }
+
+size_t first_iterations(const Method& method) { return 2 * size_t(std::max<uint16_t>(method.parameters.depth, 4)); }
+// Whether a run is so short that it is not extrapolated.
+bool is_short(size_t iterations, size_t first) { return iterations <= 2 * first + first / 2; }
 
 }  // namespace
 
@@ -55,11 +60,18 @@ const plan::Plan& VirtualTimes::plan_of(const Method& method) {
 double VirtualTimes::us(const Method& method, size_t bytes, double limit_us) {
   Known& known = times_[{key_of(method), method.mechanism, bytes}];
   if (known.us == 0 || (std::isinf(known.us) && known.limit_us < limit_us))
-    known = {simulated_us(method, bytes, limit_us), limit_us};
+    known = {simulated_us(method, bytes, first_iterations(method), limit_us), limit_us};
   return known.us <= limit_us ? known.us : std::numeric_limits<double>::infinity();
 }
 
-double VirtualTimes::simulated_us(const Method& method, size_t bytes, double limit_us) {
+double VirtualTimes::refined_us(const Method& method, size_t bytes) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (is_short(iterations_of(plan_of(method), plan::Shape(bytes / element_bytes)), first_iterations(method)))
+    return us(method, bytes, infinity);
+  return simulated_us(method, bytes, refined_iterations, infinity);
+}
+
+double VirtualTimes::simulated_us(const Method& method, size_t bytes, size_t first, double limit_us) {
   const plan::Plan& plan = plan_of(method);
   sim::Options options = {.kernel = method.mechanism, .limit_us = limit_us};
   options.access = method.mechanism == model::Mechanism::shared_memory ? plan::Access::shm
@@ -74,10 +86,9 @@ double VirtualTimes::simulated_us(const Method& method, size_t bytes, double lim
     return result.end_us;
   };
   // After the first iterations every iteration takes equally long, so two short runs determine the rest.
-  const size_t passes = passes_of(plan, plan::Shape(count)),
-               first = 2 * size_t(std::max<uint16_t>(method.parameters.depth, 4));
-  if (passes <= 2 * first + first / 2) return run(count);
-  const size_t some = count / passes * first;
+  const size_t iterations = iterations_of(plan, plan::Shape(count));
+  if (is_short(iterations, first)) return run(count);
+  const size_t some = count / iterations * first;
   const double begin = run(some), end = run(2 * some);
   const double us = end + (end - begin) * double(count - 2 * some) / double(some);
   return us > limit_us ? std::numeric_limits<double>::infinity() : us;

@@ -12,6 +12,8 @@
 
 namespace coll::tools {
 
+inline constexpr size_t refined_iterations = 64;
+
 // An algorithm with its parameters and the mechanism that it uses.
 struct Method {
   const algo::Algorithm* algorithm = nullptr;
@@ -25,8 +27,13 @@ struct Method {
 class VirtualTimes {
  public:
   explicit VirtualTimes(const AuditedMachine& machine) : machine_(machine) {}
+  // Whether a communicator has room for the plan's staging; it refuses other plans (exec::fits).
+  bool fits(const Method& method) { return plan_of(method).staging_bytes <= algo::usual_room_bytes; }
   // Returns infinity if the call takes longer than `limit_us`.
   double us(const Method& method, size_t bytes, double limit_us);
+  // As us() without a limit, but extrapolated from `refined_iterations` and twice as many, because some runs become
+  // steady only after dozens of iterations.
+  double refined_us(const Method& method, size_t bytes);
 
  private:
   using Key = std::tuple<const algo::Algorithm*, uint32_t, uint16_t, uint16_t, uint16_t>;
@@ -35,7 +42,8 @@ class VirtualTimes {
   };
   static Key key_of(const Method& method);
   const plan::Plan& plan_of(const Method& method);
-  double simulated_us(const Method& method, size_t bytes, double limit_us);
+  // Extrapolates from the first `first` iterations and from twice as many.
+  double simulated_us(const Method& method, size_t bytes, size_t first, double limit_us);
 
   const AuditedMachine& machine_;
   std::map<Key, plan::Plan> plans_;

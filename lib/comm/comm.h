@@ -193,8 +193,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // start(), wait() and test() are thread-safe for different requests.
   coll_status start(Request& request);
   // Advances the active requests without waiting. Does nothing while any thread, the calling one included, holds the
-  // lock.
-  void try_progress();
+  // lock. Returns whether a request began, moved data or became complete.
+  bool try_progress();
   coll_status wait(Request& request);
   // Polls once. Sets `done` if the request is complete and then returns its status.
   coll_status test(Request& request, bool& done);
@@ -333,6 +333,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   unsigned next_queue_ = 0;
   std::atomic<unsigned> fruitless_tests_ = 0;
   int outstanding_ = 0;
+  uint64_t movements_ = 0;  // increases whenever a request begins, moves data or becomes complete
   sync::Lock lock_;
   // Whether requests are outstanding; updated when a thread unlocks.
   std::atomic<bool> has_requests_ = false;

@@ -5,18 +5,25 @@
 //     the generalized request and touches it no more: the library frees it by free_started(), perhaps at once.
 //  2. The list's mutex is held by one thread at a time while it tests; others go on. So a collective is tested by one
 //     thread, as coll_test() asks.
+//  3. A thread that must not call MPI moves complete collectives to the list `over`. Threads of the program complete
+//     their requests.
 #include "mpi/requests.h"
 
 #include "mpi/below.h"
 #include "mpi/errands.h"
 #include "mpi/errors.h"
 #include "mpi/hook.h"
+#include "mpi/log.h"
 #include "mpi/probing.h"
 #include "mpi/progress.h"
+#include "mpi/progress_thread.h"
 #include "mpi/waits.h"
+
+#include <coll/shim.h>
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -74,6 +81,7 @@ class List {
 std::mutex mutex;  // of the lists
 constinit List list;
 constinit std::atomic<int> listed{0};
+int user_operations = 0;  // listed collectives whose operation is a function of the program
 
 // MPICH's progress runs under locks at MPI_THREAD_MULTIPLE, and must not call MPI there: what is complete waits in a list
 // of its own until the library asks for it.
@@ -90,11 +98,11 @@ void complete(Started *started) {
   started->end();
 }
 
-// Those in vain go to the end, so that each has its turn.
-void test_some() {
-  const std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock) return;
-  for (int left = listed.load(std::memory_order_relaxed), vain = 0; left > 0 && vain < tests_in_a_row; left--) {
+// Tests the listed collectives until `most_in_vain` of them are not complete, which then go to the end of the list, so that
+// each has its turn. The caller has locked the mutex. Returns whether one was complete.
+bool test_some(int most_in_vain, bool may_call_mpi) {
+  bool any_complete = false;
+  for (int left = listed.load(std::memory_order_relaxed), vain = 0; left > 0 && vain < most_in_vain; left--) {
     Started *started = list.pop();
     int done = 0;
     const coll_status status = coll_test(&started->collective, &done);
@@ -102,9 +110,11 @@ void test_some() {
       list.append(started);
       vain++;
     } else {
+      any_complete = true;
+      user_operations -= started->operation != nullptr;
       listed.fetch_sub(1, std::memory_order_relaxed);
       started->status = status;
-      if (!progress_is_locked) {
+      if (may_call_mpi) {
         complete(started);
       } else {
         over.append(started);
@@ -112,12 +122,28 @@ void test_some() {
       }
     }
   }
+  return any_complete;
 }
 
 void advance_requests() {
   if (errands_left.load(std::memory_order_relaxed) > 0) [[unlikely]]
     step_errands();
-  if (listed.load(std::memory_order_relaxed) > 0) test_some();
+  if (!progress_is_locked) complete_those_over();
+  if (listed.load(std::memory_order_relaxed) == 0) return;
+  if (const std::unique_lock lock(mutex, std::try_to_lock); lock) test_some(tests_in_a_row, !progress_is_locked);
+}
+
+// COLL_PROGRESS=thread. Never destroyed: a process may exit without MPI_Finalize.
+ProgressThread *progress_thread = nullptr;
+
+bool thread_runs_user_operations = false;
+
+ProgressThread::Outcome test_all() {
+  if (listed.load(std::memory_order_relaxed) == 0) return ProgressThread::Outcome::nothing_active;
+  if (user_operations > 0 && !thread_runs_user_operations) return ProgressThread::Outcome::nothing_moved;
+  const bool moved = coll_progress_moves() != 0;
+  const bool any_complete = test_some(INT_MAX, false);
+  return moved || any_complete ? ProgressThread::Outcome::moved : ProgressThread::Outcome::nothing_moved;
 }
 
 // ---- what the library asks of a generalized request ----------------------------------------------------------
@@ -228,6 +254,8 @@ void advance(Started *started) {
   const std::lock_guard lock(mutex);
   list.append(started);
   listed.fetch_add(1, std::memory_order_relaxed);
+  user_operations += started->operation != nullptr;
+  if (progress_thread != nullptr) progress_thread->wake();
 }
 
 bool progress_calls_mpi() { return !progress_is_locked; }
@@ -237,7 +265,20 @@ bool start_requests() {
   if (!find_more() || !make_empty_status() || found.Query_thread(&level) != MPI_SUCCESS) return false;
   let_threads_call_mpi(level == MPI_THREAD_MULTIPLE);
   progress_is_locked = !over_open_mpi && level == MPI_THREAD_MULTIPLE;
-  return hook_progress(advance_requests);
+  if (!hook_progress(advance_requests)) return false;
+  if (!wants_progress_thread()) return true;
+  // Functions of the program may call MPI, and may rely on running in the program's only thread.
+  thread_runs_user_operations = level == MPI_THREAD_MULTIPLE;
+  auto thread = std::make_unique<ProgressThread>(mutex, test_all);
+  if (thread->start()) progress_thread = thread.release();
+  else log_line("COLL_PROGRESS=thread: the system has no thread to give; collectives progress inside MPI calls only");
+  return true;
+}
+
+void end_requests() {
+  if (progress_thread == nullptr) return;
+  progress_thread->end();
+  delete std::exchange(progress_thread, nullptr);
 }
 
 }  // namespace coll::shim

@@ -105,4 +105,7 @@ bool progress_calls_mpi();
 // Installs what drives them. False when this MPI library has no place for it. Local; once, while MPI runs.
 bool start_requests();
 
+// Ends the thread of COLL_PROGRESS=thread. In MPI_Finalize, where collectives that are still active progress in MPI's calls.
+void end_requests();
+
 }  // namespace coll::shim

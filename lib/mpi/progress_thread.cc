@@ -19,6 +19,8 @@ using std::chrono::microseconds;
 // A peer that has just moved data has more within tens of microseconds; one that computes may have none for milliseconds.
 constexpr microseconds shortest_nap{20};
 constexpr microseconds longest_nap{200};
+// From the start of a collective on. If the program waits for a short one at once, that is over by then.
+constexpr microseconds first_nap{100};
 
 }  // namespace
 
@@ -33,7 +35,8 @@ bool ProgressThread::start() {
 }
 
 void ProgressThread::wake() {
-  wakes_++;
+  if (!is_asleep_) return;
+  is_asleep_ = false;
   woken_.notify_one();
 }
 
@@ -41,7 +44,7 @@ void ProgressThread::end() {
   {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
-    wake();
+    woken_.notify_one();
   }
   thread_.join();
 }
@@ -50,13 +53,19 @@ void ProgressThread::run() {
   pthread_setname_np(pthread_self(), "coll-progress");
   prctl(PR_SET_TIMERSLACK, 1);  // the default makes a nap 50 us longer
   std::unique_lock lock(mutex_);
-  microseconds nap = shortest_nap;
+  microseconds nap = first_nap;
   while (!is_ending_) {
-    const auto is_woken = [this, before = wakes_] { return wakes_ != before; };
     const Outcome outcome = round_();
-    nap = outcome == Outcome::nothing_moved ? std::min(2 * nap, longest_nap) : shortest_nap;
-    if (outcome == Outcome::nothing_active) woken_.wait(lock, is_woken);
-    else woken_.wait_for(lock, nap, is_woken);
+    if (outcome == Outcome::nothing_active) {
+      is_asleep_ = true;
+      woken_.wait(lock, [this] { return !is_asleep_ || is_ending_; });
+    }
+    switch (outcome) {
+      case Outcome::nothing_active: nap = first_nap; break;
+      case Outcome::nothing_moved: nap = std::min(2 * nap, longest_nap); break;
+      case Outcome::moved: nap = shortest_nap; break;
+    }
+    woken_.wait_for(lock, nap, [this] { return is_ending_; });
   }
 }
 

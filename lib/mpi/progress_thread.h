@@ -25,7 +25,7 @@ class ProgressThread {
 
   // Returns false if the system has no thread to give.
   bool start();
-  // Ends a nap because a collective has become active. The caller has locked the mutex.
+  // Ends the sleep without an active collective, because there is one. The caller has locked the mutex.
   void wake();
   // Ends the thread and waits until it has ended. The caller has not locked the mutex.
   void end();
@@ -36,7 +36,7 @@ class ProgressThread {
   std::mutex &mutex_;
   Round *const round_;
   std::condition_variable woken_;
-  unsigned wakes_ = 0;      // protected by the mutex
+  bool is_asleep_ = false;  // no collective is active; protected by the mutex
   bool is_ending_ = false;  // likewise
   std::thread thread_;
 };

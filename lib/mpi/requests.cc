@@ -26,6 +26,7 @@
 #include <climits>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <utility>
 
 namespace coll::shim {
@@ -81,7 +82,8 @@ class List {
 std::mutex mutex;  // of the lists
 constinit List list;
 constinit std::atomic<int> listed{0};
-int user_operations = 0;  // listed collectives whose operation is a function of the program
+constinit std::atomic<unsigned> looks_by_program{0};  // how often threads of the program have come to test collectives
+int user_operations = 0;                              // listed collectives whose operation is a function of the program
 
 // MPICH's progress runs under locks at MPI_THREAD_MULTIPLE, and must not call MPI there: what is complete waits in a list
 // of its own until the library asks for it.
@@ -125,21 +127,33 @@ bool test_some(int most_in_vain, bool may_call_mpi) {
   return any_complete;
 }
 
+// COLL_PROGRESS=thread. Never destroyed: a process may exit without MPI_Finalize.
+ProgressThread *progress_thread = nullptr;
+
 void advance_requests() {
   if (errands_left.load(std::memory_order_relaxed) > 0) [[unlikely]]
     step_errands();
   if (!progress_is_locked) complete_those_over();
   if (listed.load(std::memory_order_relaxed) == 0) return;
+  looks_by_program.store(looks_by_program.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (const std::unique_lock lock(mutex, std::try_to_lock); lock) test_some(tests_in_a_row, !progress_is_locked);
+  // The shim's thread may hold the mutex and need this thread's core.
+  else if (progress_thread != nullptr) std::this_thread::yield();
 }
-
-// COLL_PROGRESS=thread. Never destroyed: a process may exit without MPI_Finalize.
-ProgressThread *progress_thread = nullptr;
 
 bool thread_runs_user_operations = false;
 
+// Whether a thread of the program has been in MPI since the last question. It advances the collectives itself then; the
+// shim's thread would only compete with it for the mutex and, if both are bound to one core, for that.
+bool program_is_inside_mpi() {
+  static unsigned before = 0;
+  const unsigned now = looks_by_program.load(std::memory_order_relaxed);
+  return now != std::exchange(before, now);
+}
+
 ProgressThread::Outcome test_all() {
   if (listed.load(std::memory_order_relaxed) == 0) return ProgressThread::Outcome::nothing_active;
+  if (program_is_inside_mpi()) return ProgressThread::Outcome::nothing_moved;
   if (user_operations > 0 && !thread_runs_user_operations) return ProgressThread::Outcome::nothing_moved;
   const bool moved = coll_progress_moves() != 0;
   const bool any_complete = test_some(INT_MAX, false);

@@ -16,10 +16,8 @@
 enum { HUGE = 2 << 20, COPIES = 9, BLOCK = 1024 };
 
 struct side {
-  alignas(128)
-      atomic_uint_least64_t ready; /* operations for which the input is written and the output may be overwritten */
-  alignas(128)
-      atomic_uint_least64_t done; /* twice the number of operations after which it no longer accesses other buffers */
+  alignas(128) atomic_uint_least64_t ready; /* operations whose input is written and whose output may be overwritten */
+  alignas(128) atomic_uint_least64_t done;  /* 2 * operations after which it no longer accesses other buffers */
   alignas(128) atomic_uint_least64_t ticks;
 };
 struct limit {

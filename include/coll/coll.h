@@ -585,10 +585,10 @@ typedef struct coll_incoming {
  * and does not wait. A rank may name a peer several times: the k-th message that rank a lists for rank b is received by
  * the k-th that b lists from a, and they have the same length. sends: [send_count], receives: [receive_count]; either may
  * be NULL if its count is 0. Messages that are received must not overlap each other; those that are sent may.
- * If lengths differ the call ends, and the receiver is told: TRUNCATE if a message is longer than what it receives, COUNT
- * if it is shorter or missing. Of one message between two ranks, what fits has then been delivered; of several, none. The
- * communicator stays usable. Messages that no rank receives are not reported. At most 2048 different peers to send
- * to, and to receive from. In place is not allowed.
+ * If lengths differ the call ends, and the receiver gets an error: TRUNCATE if a message is longer than what it
+ * receives, COUNT if it is shorter or missing. Of one message between two ranks, what fits has then been delivered; of
+ * several, none. The communicator stays usable. Messages that no rank receives are not reported. At most 2048 different
+ * peers to send to, and to receive from. In place is not allowed.
  * Source: this project.
  * Errors: ARG (a list is NULL, or a peer is no rank), COUNT (also: bytes exceed the address space; too many peers),
  * BUFFER, and those of collectives but UNAVAILABLE; all forms return TRUNCATE. Thread safety: per communicator.
@@ -730,7 +730,7 @@ coll_status coll_wait(coll_request **request);
 
 /*
  * Advances the active requests of all communicators of the process, those of freed communicators too, as far as they get
- * without waiting. A program that computes, or waits for something else, calls it now and then; coll_test() or
+ * without waiting. A program that computes, or waits for something else, calls it periodically; coll_test() or
  * coll_wait() still has to find each request complete. It skips a communicator whose requests another thread is advancing
  * or that another thread is in a blocking collective on, and takes little time where no request is active. It does not
  * look whether peers have died, and does not call what coll_comm_set_progress() has installed; it may be called there.

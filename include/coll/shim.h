@@ -92,6 +92,12 @@ coll_status coll_stats_all_ranks(int ranks, const coll_stats_spread spreads[3]);
 void coll_log_next_name(const char *name);
 
 /*
+ * As coll_progress(). Returns 1 if that moved anything, otherwise 0.
+ * Local. Errors: none; without memory the requests stay active. Thread safety: full.
+ */
+int coll_progress_moves(void);
+
+/*
  * Writes the statistics that COLL_STATS asks for at once, as those of `rank`, instead of at the end of the process.
  * Does nothing if COLL_STATS is not set. `rank` is the number that stands for %r in the file's name; without %r, only
  * rank 0 writes.

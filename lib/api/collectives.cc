@@ -4,6 +4,8 @@
 #include "comm/living.h"
 #include "comm/operation.h"
 
+#include <coll/shim.h>
+
 using coll::failure;
 using namespace coll::api;
 
@@ -213,6 +215,15 @@ coll_status coll_progress(void) {
     coll::comm::progress_living();
     return COLL_OK;
   });
+}
+
+int coll_progress_moves(void) {
+  bool moved = false;
+  guarded([&] {
+    moved = coll::comm::progress_living();
+    return COLL_OK;
+  });
+  return moved ? 1 : 0;
 }
 
 coll_status coll_request_free(coll_request* request) {

@@ -24,14 +24,14 @@ struct BoundKey {
   size_t count = 0;
   size_t element_bytes = 0;
   bool needs_order = false;  // the operation does not commute
-  uint8_t way = 0;           // the candidate of tune::Cell; 0: the default
+  uint8_t candidate = 0;     // the number of tune::Cell; 0: the default
   bool rounds = false;       // a built-in operation on 16-bit floats
   uint64_t pieces = 0;       // digest of the counts of a v-variant
   bool operator==(const BoundKey&) const = default;
 
   uint64_t hash() const {
     const uint64_t rest = uint64_t(collective) | uint64_t(channel) << 8 | uint64_t(needs_order) << 16 |
-                          uint64_t(rounds) << 17 | uint64_t(way) << 18 | uint64_t(element_bytes) << 26;
+                          uint64_t(rounds) << 17 | uint64_t(candidate) << 18 | uint64_t(element_bytes) << 26;
     uint64_t mixed = (count ^ pieces) * 0x9e3779b97f4a7c15u;
     mixed = (mixed ^ mixed >> 32 ^ rest ^ uint64_t(uint32_t(root)) << 32) * 0xd6e8feb86659fd93u;
     return mixed ^ mixed >> 32;

@@ -149,7 +149,7 @@ class Request {
   // If the call is auto-tuned: its cell, its number in that cell, its candidate, and when it began.
   tune::Cell* cell_ = nullptr;
   uint64_t number_ = 0;
-  tune::Cell::Turn turn_;
+  tune::Cell::Assignment turn_;
   int64_t began_ns_ = 0;
   exec::Run run_;
   exec::Arguments arguments_;  // of the last start
@@ -193,8 +193,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // start(), wait() and test() are thread-safe for different requests.
   coll_status start(Request& request);
   // Advances the active requests without waiting. Does nothing while any thread, the calling one included, holds the
-  // lock.
-  void try_progress();
+  // lock. Returns whether a request began, moved data or became complete.
+  bool try_progress();
   coll_status wait(Request& request);
   // Polls once. Sets `done` if the request is complete and then returns its status.
   coll_status test(Request& request, bool& done);
@@ -258,7 +258,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   const exec::Groups& groups();
   const exec::Groups& groups_of(const Call& reduction);
   // Finds the plan that serves a call on a channel, and binds it only if it is not cached.
-  coll_status bound_for(const Call& call, int channel, uint8_t way, const BoundEntry*& found);
+  coll_status bound_for(const Call& call, int channel, uint8_t candidate, const BoundEntry*& found);
   // Fills the entry; its key and pieces are set already.
   coll_status make_bound(const Call& call, BoundEntry& entry);
   std::string bind(const Call& call, int channel, const tune::Choice& choice, std::shared_ptr<exec::Bound>& bound);
@@ -273,8 +273,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   tune::Cell& cell_of(const Call& call, bool request);
   coll_status perform_tuned(const Call& call);
   coll_status perform_in_trial(const Call& call, tune::Cell& cell);
-  // Finds the bound plan of candidate `way`; null: the latency path.
-  coll_status entry_of(const Call& call, const tune::Cell& cell, uint8_t way, const BoundEntry*& entry);
+  // Finds the bound plan of candidate `candidate`; null: the latency path.
+  coll_status entry_of(const Call& call, const tune::Cell& cell, uint8_t candidate, const BoundEntry*& entry);
   coll_status perform_with(const Call& call, const BoundEntry* entry);
   bool may_take_latency_path(const Call& call) const;
   coll_status exchange_times(const tune::Cell& cell);
@@ -333,6 +333,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   unsigned next_queue_ = 0;
   std::atomic<unsigned> fruitless_tests_ = 0;
   int outstanding_ = 0;
+  uint64_t movements_ = 0;  // increases whenever a request begins, moves data or becomes complete
   sync::Lock lock_;
   // Whether requests are outstanding; updated when a thread unlocks.
   std::atomic<bool> has_requests_ = false;

@@ -68,7 +68,8 @@ void note_requests(Comm& comm, bool has_requests) {
 
 // Visits the list while it may change. It unlocks the mutex while a communicator advances, which runs functions of the
 // program.
-void progress_living() {
+bool progress_living() {
+  bool moved = false;
   std::unique_lock lock(mutex);
   std::list<Comm*>& active = living().active;
   for (size_t left = active.size(); left > 0 && !active.empty(); left--) {
@@ -76,10 +77,11 @@ void progress_living() {
     std::shared_ptr<Comm> comm = active.front()->weak_from_this().lock();
     active.splice(active.end(), active, active.begin());
     lock.unlock();
-    if (comm != nullptr) comm->try_progress();
+    if (comm != nullptr) moved |= comm->try_progress();
     comm.reset();
     lock.lock();
   }
+  return moved;
 }
 
 }  // namespace coll::comm

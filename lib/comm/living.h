@@ -24,7 +24,7 @@ void remove_living(Comm& comm);
 size_t living_communicators();
 // Called when the communicator gets its first active request or has completed its last one.
 void note_requests(Comm& comm, bool has_requests);
-// Calls Comm::try_progress() of each communicator with active requests.
-void progress_living();
+// Calls Comm::try_progress() of each communicator with active requests. Returns whether one of them returned true.
+bool progress_living();
 
 }  // namespace coll::comm

@@ -52,16 +52,10 @@ coll_status Comm::perform_now(const Call& call) {
   return run(*entry, call);
 }
 
-coll_status Comm::bound_for(const Call& call, int channel, uint8_t way, const BoundEntry*& found) {
-  const BoundKey key{call.collective,
-                     uint8_t(channel),
-                     call.root,
-                     call.count,
-                     call.element_bytes,
-                     !call.reducer.commutative,
-                     way,
-                     call.rounds(),
-                     call.pieces != nullptr ? call.pieces->digest() : 0};
+coll_status Comm::bound_for(const Call& call, int channel, uint8_t candidate, const BoundEntry*& found) {
+  const BoundKey key{call.collective, uint8_t(channel),   call.root,
+                     call.count,      call.element_bytes, !call.reducer.commutative,
+                     candidate,       call.rounds(),      call.pieces != nullptr ? call.pieces->digest() : 0};
   if (found = bounds_.find(key, call.pieces.get()); found != nullptr) [[likely]]
     return COLL_OK;
   BoundEntry entry{.key = key, .pieces = call.pieces};
@@ -197,8 +191,9 @@ coll_status Comm::make_bound(const Call& call, BoundEntry& entry) {
                                       std::to_string(half_bytes / 8) + " bytes");
   const tune::Situation situation = this->situation(call);
   tune::Selection selected = selector_.select(situation, forced(call.collective));
-  if (entry.key.way != 0) {
-    selected = {.choice = cell_of(call, index != 0).ways()[entry.key.way].choice, .by = tune::Source::tuned};
+  if (entry.key.candidate != 0) {
+    selected = {.choice = cell_of(call, index != 0).candidates()[entry.key.candidate].choice,
+                .by = tune::Source::tuned};
     tune::complete(situation, selected.choice);
   }
   std::string problem = bind(call, index, selected.choice, bound);

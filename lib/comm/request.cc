@@ -125,9 +125,13 @@ void Comm::choose_hook() {
     };
 }
 
-void Comm::try_progress() {
-  if (disowned()) return;
-  if (const Locked locked(*this, std::try_to_lock); locked) advance();
+bool Comm::try_progress() {
+  if (disowned()) return false;
+  const Locked locked(*this, std::try_to_lock);
+  if (!locked) return false;
+  const uint64_t before = movements_;
+  advance();
+  return movements_ != before;
 }
 
 void Comm::advance() {
@@ -159,7 +163,9 @@ void Comm::advance(Queue& queue) {
       } catch (const std::bad_alloc&) { team_.fail(), status = COLL_ERR_NO_MEMORY; }
       if (status != COLL_OK) return complete(queue, status);
     }
-    switch (request.advance()) {
+    const exec::Run::Progress progress = request.advance();
+    movements_ += progress != exec::Run::Progress::blocked;
+    switch (progress) {
       case exec::Run::Progress::blocked: return;
       case exec::Run::Progress::moved: continue;
       case exec::Run::Progress::done: complete(queue, COLL_OK); continue;
@@ -176,7 +182,7 @@ void Comm::complete(Queue& queue, coll_status status) {
     if (const auto& exchange = request.call_.exchange; exchange != nullptr && status == COLL_OK)
       request.status_ = exchange->verdict();
     if (request.turn_.sample >= 0 && status == COLL_OK)
-      request.cell_->took(request.turn_, request.began_ns_, sync::now_ns());
+      request.cell_->record(request.turn_, request.began_ns_, sync::now_ns());
     if (stats::wanted()) [[unlikely]]
       count(request);  // if it throws, a later call completes the request
     queue.requests.pop_front();

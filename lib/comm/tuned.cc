@@ -61,16 +61,16 @@ coll_status Comm::perform_tuned(const Call& call) {
   return status == COLL_OK ? perform_with(call, entry) : status;
 }
 
-coll_status Comm::entry_of(const Call& call, const Cell& cell, uint8_t way, const BoundEntry*& entry) {
+coll_status Comm::entry_of(const Call& call, const Cell& cell, uint8_t candidate, const BoundEntry*& entry) {
   entry = nullptr;
-  if (way != 0 && cell.ways()[way].choice.algorithm == nullptr) {
+  if (candidate != 0 && cell.candidates()[candidate].choice.algorithm == nullptr) {
     took_latency_path_ = may_take_latency_path(call);
     if (took_latency_path_) return COLL_OK;
-    way = 0;
+    candidate = 0;
   }
-  took_latency_path_ = way == 0 && takes_latency_path(call);
+  took_latency_path_ = candidate == 0 && takes_latency_path(call);
   if (took_latency_path_) return COLL_OK;
-  const coll_status status = bound_for(call, 0, way, entry);
+  const coll_status status = bound_for(call, 0, candidate, entry);
   if (status == COLL_OK && settings_.huge_pages) use_long_buffers(call, rank(), ranks());
   return status;
 }
@@ -101,8 +101,8 @@ coll_status Comm::perform_in_trial(const Call& call, Cell& cell) {
     status = entry_of(call, cell, cell.now(), entry);
     return status == COLL_OK ? perform_with(call, entry) : status;
   }
-  const Cell::Turn turn = cell.turn(call.bytes());
-  status = entry_of(call, cell, turn.way, entry);
+  const Cell::Assignment turn = cell.assign(call.bytes());
+  status = entry_of(call, cell, turn.candidate, entry);
   if (status != COLL_OK || turn.sample < 0) return status == COLL_OK ? perform_with(call, entry) : status;
   const long before = switches();
   const int64_t begin_ns = sync::now_ns();
@@ -112,7 +112,7 @@ coll_status Comm::perform_in_trial(const Call& call, Cell& cell) {
   // If each rank has its own core, a call during which another thread ran there is a worse sample. An even end time
   // marks it, see tuner.cc.
   const bool disturbed = !team_.oversubscribed && switches() != before;
-  cell.took(turn, begin_ns, disturbed ? end_ns & ~int64_t(1) : end_ns | 1);
+  cell.record(turn, begin_ns, disturbed ? end_ns & ~int64_t(1) : end_ns | 1);
   return status;
 }
 
@@ -133,12 +133,13 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
   const tune::Forced forced = this->forced(call.collective);
   const bool watched = selector_.knows_times(ranks());  // for warn_of_drift()
   if (!tuning_->is_on()) {
-    std::vector<tune::Choice> ways = tune::rule_candidates(selector_, situation, forced, takes_latency_path(call));
-    if (watched || call.bytes() < tune::long_tuned_min_bytes) ways.resize(1);
-    return cell.begin(std::move(ways), {}, {.watched = watched, .warm = warm_calls(call, ranks(), 16)});
+    std::vector<tune::Choice> choices = tune::rule_candidates(selector_, situation, forced, takes_latency_path(call));
+    if (watched || call.bytes() < tune::long_tuned_min_bytes) choices.resize(1);
+    return cell.begin(std::move(choices), {}, {.watched = watched, .warm = warm_calls(call, ranks(), 16)});
   }
-  std::vector<tune::Choice> ways = tune::candidates(selector_, situation, forced, !request && takes_latency_path(call),
-                                                    !request && may_take_latency_path(call), &tuning_->priced());
+  std::vector<tune::Choice> choices =
+      tune::candidates(selector_, situation, forced, !request && takes_latency_path(call),
+                       !request && may_take_latency_path(call), &tuning_->priced());
   size_t first = 0;
   std::optional<tune::Choice> earlier = forced.ranges.empty() ? tuning_->learned_earlier(situation) : std::nullopt;
   if (earlier.has_value()) {
@@ -148,16 +149,16 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
                        (earlier->algorithm == nullptr ? !request && may_take_latency_path(call)
                                                       : !earlier->kernel_copies || situation.has_kernel_copies());
     const auto repeats = [&](const tune::Choice& known) { return tune::same(known, *earlier); };
-    const auto known = std::ranges::find_if(ways, repeats);
-    if (known != ways.end()) first = size_t(known - ways.begin());
-    else if (works) first = 1, ways.insert(ways.begin() + 1, *earlier);
+    const auto known = std::ranges::find_if(choices, repeats);
+    if (known != choices.end()) first = size_t(known - choices.begin());
+    else if (works) first = 1, choices.insert(choices.begin() + 1, *earlier);
   }
   // If the user forces algorithms, the tuner tries only these.
-  Cell::Around around;
+  Cell::Variants variants;
   if (forced.ranges.empty())
-    around = [situation](const tune::Choice& winner) { return tune::neighbours(winner, situation); };
+    variants = [situation](const tune::Choice& winner) { return tune::neighbours(winner, situation); };
   cell.begin(
-      std::move(ways), std::move(around),
+      std::move(choices), std::move(variants),
       {.first = first, .learned = earlier.has_value(), .watched = watched, .warm = warm_calls(call, ranks(), 4)});
 }
 
@@ -165,16 +166,16 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
 void Comm::learn(const Call& call, Cell& cell, int channel) {
   const bool over = cell.learn(tuning_->collect(channel));
   if (!over) return;
-  const tune::Choice& now = cell.ways()[cell.now()].choice;
-  const double us = cell.ways()[cell.now()].us;
+  const tune::Choice& now = cell.candidates()[cell.now()].choice;
+  const double us = cell.candidates()[cell.now()].us;
   if (stats::wanted())
     stats::tuned(plan::name(call.collective), cell.bytes(), ranks(), channel != 0, tune::rule_text(now), us,
-                 tune::rule_text(cell.ways()[0].choice), cell.usual_us());
+                 tune::rule_text(cell.candidates()[0].choice), cell.usual_us());
   if (rank() != 0) return;
   if (settings_.log_decisions)
     fprintf(stderr, "libcoll: %s of %zu bytes on %d ranks: auto-tuned, %s, %.4g us; default %s, %.4g us\n",
             plan::name(call.collective), cell.bytes(), ranks(), tune::text(now).c_str(), us,
-            tune::text(cell.ways()[0].choice).c_str(), cell.usual_us());
+            tune::text(cell.candidates()[0].choice).c_str(), cell.usual_us());
   if (settings_.log && settings_.warns_of_drift) warn_of_drift(call, cell.bytes(), cell.usual_us());
 }
 
@@ -204,10 +205,10 @@ void Comm::keep_learned() const {
   std::vector<tune::Learned> learned;
   for (const bool request : {true, false})  // blocking calls last: they replace the results of requests
     tuning_->tuner().visit([&](Collective collective, bool sixteen, bool of_request, const Cell& cell) {
-      if (of_request != request || cell.trials() == 0 || cell.ways().size() < 2) return;
+      if (of_request != request || cell.trials() == 0 || cell.candidates().size() < 2) return;
       tune::Situation situation = this->situation({.collective = collective, .count = cell.bytes()});
       situation.element_bytes = sixteen ? 2 : 1;
-      const tune::Way& now = cell.ways()[cell.now()];
+      const tune::TimedChoice& now = cell.candidates()[cell.now()];
       learned.push_back({situation, now.choice, now.us, cell.usual_us()});
     });
   const std::string problem = tune::update_learned_file(settings_.tune_file, machine_->processor, learned);
@@ -238,9 +239,9 @@ Comm::Readiness Comm::prepare_tuned(Request& request, bool at_head) {
     begin(request.call_, cell, true);
     rests = cell.rests();
   }
-  request.turn_ = rests ? Cell::Turn{.way = cell.now()} : cell.turn(request.call_.bytes());
+  request.turn_ = rests ? Cell::Assignment{.candidate = cell.now()} : cell.assign(request.call_.bytes());
   const BoundEntry* entry;
-  request.status_ = bound_for(request.call_, channel, request.turn_.way, entry);
+  request.status_ = bound_for(request.call_, channel, request.turn_.candidate, entry);
   if (request.status_ != COLL_OK) return Readiness::failed;
   equip(request, request.bound_[request.queue_] = entry->bound);
   return Readiness::ready;

@@ -231,6 +231,15 @@ constexpr Variable all[] = {
       {"!PATTERN[,...]",
        "Leave the programs alone that match. The first pattern that matches decides. If none does, the program is "
        "served if every pattern begins with !, and left alone otherwise. Example: !vasp_*,!/opt/old/*."}}},
+    {"COLL_PROGRESS",
+     "calls",
+     "Who advances the MPI shim's non-blocking and persistent collectives while the program computes.",
+     "the MPI shim, once, in MPI_Init().",
+     {{"calls", "The program's threads, inside MPI calls of any kind. Any value other than thread has this effect."},
+      {"thread",
+       "Also a thread of the shim, one per process. It sleeps while no collective is active, and calls no MPI "
+       "function, so "
+       "every thread level will do. Leave it a core, or part of one."}}},
     {"COLL_HEAP",
      "off",
      "Where malloc(3) and related functions of a program under the MPI shim allocate from.",

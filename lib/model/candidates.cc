@@ -10,27 +10,28 @@ namespace coll::model {
 
 namespace {
 
-// The parameters that are priced: chunks in order of preference, and how many ranks access one rank at once. The whole
-// vector comes first, except where a root stages a long one while others read. The formulas leave out small costs of each
-// step, of which short chunks have most. They also leave out that ranks which drift apart leave the links to each other,
-// which takes several iterations. In each iteration of an allgather all ranks wait for all others, so that none drifts far.
+// The parameters that are priced: chunks in order of preference, and k, the number of ranks that access one rank at
+// once. The whole vector comes first, except if a root stages a long vector while others read. The formulas omit small
+// costs of each step, which add up with short chunks. They also omit that over several iterations ranks drift apart and
+// then use the links at different times. In an allgather all ranks wait for each other in each iteration, so that they
+// hardly drift.
 constexpr double longest = 1 << 20, long_of_root = 64 << 10;
 constexpr std::array<double, 9> medium_first = {256 << 10, 512 << 10, 128 << 10, longest, 64 << 10,
                                                 32 << 10,  16 << 10,  8 << 10,   4 << 10};
 constexpr std::array<double, 9> long_first = {longest,  512 << 10, 256 << 10, 128 << 10, 64 << 10,
                                               32 << 10, 16 << 10,  8 << 10,   4 << 10};
 constexpr int ks[] = {1, 2, 4, 8, 16, 32, 64};
-// What comes later, and fewer accesses at once, have to be so much cheaper.
+// A candidate replaces one that is preferred to it if it takes at most this share of its time.
 constexpr double worth = 0.985;
 
-// 16-bit floats, told by their size, are rounded wherever a partial result is stored.
+// Elements of 2 bytes count as 16-bit floats, which are rounded wherever a partial result is stored.
 bool keeps_bits(const algo::Algorithm& algorithm, size_t element_bytes) {
   if (!plan::is_reduction(algorithm.collective)) return true;
   return algorithm.balanced && !(element_bytes == 2 && algorithm.stores_partials);
 }
 
-// The k of throttled copies count by the rounds that they take: the smallest k of 1, 2, 4, ... rounds. Whole rounds of all
-// ranks waste nothing. The smallest k come first.
+// Throttled copies: for 1, 2, 4, ... rounds the smallest k that needs no more rounds. A larger k with as many rounds
+// would add contention only. Ascending.
 std::vector<int> ks_of(plan::Collective collective, int ranks) {
   std::vector<int> made;
   if (collective == plan::Collective::scatter || collective == plan::Collective::gather) {
@@ -58,20 +59,22 @@ Prices::Prices(const Table& table, const topo::Hierarchy& hierarchy, std::span<c
   for (Mechanism mechanism : mechanisms_) settings_[size_t(mechanism)].emplace(table, hierarchy, mechanism);
 }
 
-// Short vectors, and what an algorithm stages in any case, go through shared memory.
-Mechanism Prices::seen_by(const Row& row, const Call& call, Mechanism mechanism) const {
+// Short vectors, and algorithms that always stage, use shared memory.
+Mechanism Prices::mechanism_used(const Row& row, const Call& call, Mechanism mechanism) const {
   const bool direct = row.means != Means::staged && call.bytes >= setting(mechanism).table().thresholds.direct_bytes;
   return direct ? mechanism : Mechanism::shared_memory;
 }
 
-double Prices::us(const Candidate& way, const Call& call) const {
-  const Row* row = find_row(plan::name(call.collective), way.algorithm->name);
+double Prices::us(const Candidate& candidate, const Call& call) const {
+  const Row* row = find_row(plan::name(call.collective), candidate.algorithm->name);
   if (row == nullptr) return 0;
-  Knobs knobs{
-      .k = row->reads.j ? way.parameters.j : way.parameters.k, .depth = way.parameters.depth, .in_place = false};
-  if (way.algorithm->reads.chunk && way.parameters.chunk_bytes < call.bytes)
-    knobs.chunk_bytes = way.parameters.chunk_bytes;
-  return cost(*row, setting(seen_by(*row, call, way.mechanism)), formula_bytes(call, hierarchy_->ranks()), knobs)
+  Knobs knobs{.k = row->reads.j ? candidate.parameters.j : candidate.parameters.k,
+              .depth = candidate.parameters.depth,
+              .in_place = false};
+  if (candidate.algorithm->reads.chunk && candidate.parameters.chunk_bytes < call.bytes)
+    knobs.chunk_bytes = candidate.parameters.chunk_bytes;
+  return cost(*row, setting(mechanism_used(*row, call, candidate.mechanism)), formula_bytes(call, hierarchy_->ranks()),
+              knobs)
       .total_us();
 }
 
@@ -87,20 +90,20 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
     const Row* row = find_row(plan::name(call.collective), algorithm.name);
     if (row == nullptr) continue;
     for (Mechanism mechanism : mechanisms_) {
-      const Mechanism seen = seen_by(*row, call, mechanism);
-      // Without direct buffers all mechanisms are the same: the last one is shared memory, unless all buffers are mapped.
-      if (seen == Mechanism::shared_memory && mechanism != mechanisms_.back()) continue;
+      const Mechanism used = mechanism_used(*row, call, mechanism);
+      // If all mechanisms stage, only the last one is priced.
+      if (used == Mechanism::shared_memory && mechanism != mechanisms_.back()) continue;
       Candidate best;
       const auto consider = [&](double chunk, int k) {
-        Candidate way{&algorithm, {}, mechanism};
-        if (algorithm.reads.k) way.parameters.k = uint16_t(k);
-        way.parameters.chunk_bytes = uint32_t(chunk);
-        if (chunk >= call.bytes) way.parameters.depth = 1;
-        way.us = us(way, call);
-        if (best.algorithm == nullptr || way.us < worth * best.us) best = way;
+        Candidate candidate{&algorithm, {}, mechanism};
+        if (algorithm.reads.k) candidate.parameters.k = uint16_t(k);
+        candidate.parameters.chunk_bytes = uint32_t(chunk);
+        if (chunk >= call.bytes) candidate.parameters.depth = 1;
+        candidate.us = us(candidate, call);
+        if (best.algorithm == nullptr || candidate.us < worth * best.us) best = candidate;
       };
       const double whole = double(std::bit_ceil(size_t(std::max(call.bytes, 64.0))));
-      const bool overlaps = seen == Mechanism::shared_memory && (call.collective == plan::Collective::bcast ||
+      const bool overlaps = used == Mechanism::shared_memory && (call.collective == plan::Collective::bcast ||
                                                                  call.collective == plan::Collective::scatter);
       const bool whole_first = whole <= (overlaps ? long_of_root : longest);
       const auto consider_chunks = [&](int k) {
@@ -109,9 +112,9 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
           if (chunk < call.bytes && (algorithm.reads.chunk || whole > longest)) consider(chunk, k);
         if (!whole_first && whole <= longest) consider(whole, k);
       };
-      // Formulas of broadcasts take long: they get the chunk of one k, then the k for that chunk.
-      const bool apart = algorithm.reads.k && call.collective == plan::Collective::bcast;
-      if (apart) {
+      // Evaluating a broadcast's formula takes long: the chunk is chosen for one k, then k for that chunk.
+      const bool separately = algorithm.reads.k && call.collective == plan::Collective::bcast;
+      if (separately) {
         consider_chunks(std::clamp(8, 1, std::max(ranks - 1, 1)));
         const double chunk = best.parameters.chunk_bytes;
         for (int k : ks_of_ranks) consider(chunk, k);

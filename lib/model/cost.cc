@@ -7,13 +7,15 @@
 #include <set>
 #include <vector>
 
+#include "algo/nodes.h"
+
 namespace coll::model {
 
 using topo::Distance;
 
 namespace {
 
-// Reader by reader.
+// Counts the streams of one owner, reader by reader.
 class Counter {
  public:
   Counter(const topo::Hierarchy& hierarchy, int owner, bool same_data)
@@ -64,10 +66,31 @@ std::vector<Hop> hops_of(const topo::Hierarchy& hierarchy) {
     made.insert({.level = tree.parent_level(rank),
                  .distance = hierarchy.distance(parent, rank),
                  .from_root = parent == 0,
-                 .passes_on = tree.levels_led(rank) > 0,
+                 .forwards = tree.levels_led(rank) > 0,
                  .through = from});
   }
   return {made.begin(), made.end()};
+}
+
+std::vector<std::vector<FoldGroup>> folds_of(const topo::Hierarchy& hierarchy) {
+  const algo::Partials partials(hierarchy, 0);
+  std::vector<std::vector<FoldGroup>> made;
+  for (int level = 0; level < partials.levels(); ++level) {
+    std::set<FoldGroup> groups;
+    for (int index = 0; index < partials.groups(level); ++index) {
+      if (partials.made_in(level, index).empty()) continue;
+      FoldGroup group;
+      const std::vector<int> members = partials.members(level, index);
+      group.members = int(members.size());
+      for (int member : members)
+        group.distance = std::max(group.distance, hierarchy.distance(partials.leader(level, index), member));
+      for (int partial : partials.made_in(level, index)) group.sources.push_back(int(partials[partial].sources.size()));
+      std::ranges::sort(group.sources);
+      groups.insert(std::move(group));
+    }
+    if (!groups.empty()) made.emplace_back(groups.begin(), groups.end());
+  }
+  return made;
 }
 
 }  // namespace
@@ -81,6 +104,7 @@ Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism
     known->hops_of_small[size_t(counted)] = hops_of(small);
   }
   known->hops = hops_of(hierarchy);
+  known->folds = folds_of(hierarchy);
   known->same = to_peers_of_first(hierarchy, true);
   known->different = to_peers_of_first(hierarchy, false);
   for (int step = 1; step < p; step *= 2) known->exchanges.push_back(exchange_of(step));
@@ -100,9 +124,9 @@ Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism
     }
     if (rank == 0) continue;
     neighbours_ = std::max(neighbours_, hierarchy.distance(rank - 1, rank));
-    // Ranks sit on the machine in order: the first and any other show the largest distance.
+    // Ranks are placed in order, so the distances of rank 0 include the largest one.
     const Distance distance = hierarchy.distance(0, rank);
-    far_ = std::max(far_, distance);
+    farthest_ = std::max(farthest_, distance);
     mean_startup_us_ += access().startup_us[distance] / (p - 1);
     mean_us_per_byte_ += 1 / bytes_per_us(access().bandwidth_gbs[distance]) / (p - 1);
   }
@@ -110,7 +134,7 @@ Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism
   if (p > 1) {
     const int lines = to_first(p - 1, true).source;
     const bool shared = lines < p - 1;
-    tiny_bcast_us_ = flag_us(far_) + std::max(lines - 1, 0) * line_us() + (shared ? flag_us(Distance::l3) : 0);
+    tiny_bcast_us_ = flag_us(farthest_) + std::max(lines - 1, 0) * line_us() + (shared ? flag_us(Distance::l3) : 0);
   }
 }
 
@@ -144,26 +168,28 @@ Setting Setting::touching(const Footprint& footprint) const {
   Rates& of = made.rates_;
   of.known = true;
   of.store = us(target.store_gbs);
+  of.load = us(source.load_gbs);
+  of.take = us(rates_at(*table_, slots_in_turn_bytes).take_gbs);
   of.copy = overlapping(us(target.load_gbs), of.store);
-  of.stage = overlapping(us(source.load_gbs), us(rates_at(*table_, slots_in_turn_bytes).take_gbs));
+  of.stage = overlapping(of.load, of.take);
   of.fetch = overlapping(us(there.fetch_gbs), of.store);
   of.combine = us(target.combine_gbs);
   of.combine_fetch = us(there.combine_fetch_gbs);
   if (is_kernel_copy(mechanism_)) {
     const double by_size = rates_at(*table_, std::max(footprint.source, footprint.target)).kernel_gbs;
     of.fetch = us(mechanism_ == Mechanism::cma && by_size > 0 ? by_size : access().bandwidth_gbs[Distance::l3]);
-    // What has been brought is combined from the cache.
+    // The reduction reads from the cache what the copy has stored there.
     of.combine_fetch = of.fetch + us(rates_at(*table_, 3 * footprint.chunk).combine_gbs);
   }
   made.mean_us_per_byte_ = 0;
   for (int rank = 1; rank < ranks(); ++rank)
-    made.mean_us_per_byte_ += made.way_us(hierarchy_->distance(0, rank)) / (ranks() - 1);
+    made.mean_us_per_byte_ += made.fetch_us_per_byte(hierarchy_->distance(0, rank)) / (ranks() - 1);
   return made;
 }
 
-double Setting::way_us(Distance distance) const {
-  const ByDistance& far = access().bandwidth_gbs;
-  return rates_.known ? rates_.fetch * far[Distance::l3] / far[distance] : 1 / bytes_per_us(far[distance]);
+double Setting::fetch_us_per_byte(Distance distance) const {
+  const ByDistance& gbs = access().bandwidth_gbs;
+  return rates_.known ? rates_.fetch * gbs[Distance::l3] / gbs[distance] : 1 / bytes_per_us(gbs[distance]);
 }
 
 double Setting::link_us_per_byte(int owner, std::span<const int> readers, bool same_data, bool cached) const {
@@ -180,7 +206,7 @@ double Setting::link_us_per_byte(const Streams& through, bool cached) const {
 Load Setting::exchanged(double bytes) const {
   const bool l3s = hierarchy_->place(0).l3 >= 0;
   const double p = ranks(), n = in_numa_, s = ranks_per_socket_;
-  // Without an L3 all that leaves a rank passes the caches of its NUMA node.
+  // Without an L3 all data that leaves a rank passes the caches of its NUMA node.
   return {.l3 = bytes * (l3s ? in_l3_ * (p - in_l3_) : n * (p - 1)),
           .numa = bytes * n * (p - n),
           .socket = bytes * s * (p - s)};
@@ -193,12 +219,17 @@ Load Setting::spread(double bytes) const {
           .socket = bytes * ranks_per_socket_ * (l3s_ - l3s_in_socket_)};
 }
 
-Load Setting::exchanged_within(double bytes, int members) const {
-  const double q = members;
-  const double c = std::min(hierarchy_->place(0).l3 < 0 ? in_numa_ : in_l3_, members);
-  const double n = std::min(in_numa_, members), s = std::min(ranks_per_socket_, members);
+Load Setting::exchanged_within(double bytes, int members, int readers) const {
   const bool l3s = hierarchy_->place(0).l3 >= 0;
-  return {.l3 = bytes * (l3s ? c * (q - c) : n * (q - 1)), .numa = bytes * n * (q - n), .socket = bytes * s * (q - s)};
+  // Of the `in_one` ranks behind a link each serves the readers that are not behind it. If others than the readers are
+  // behind the busiest link, it serves all readers.
+  const auto out = [&](int in_one, bool counts_own) {
+    const int q = std::min(in_one, members), behind = counts_own ? 1 : q;
+    return q < members || counts_own ? bytes * q * std::max(readers < members ? readers : readers - behind, 0) : 0;
+  };
+  return {.l3 = l3s ? out(in_l3_, false) : out(in_numa_, true),
+          .numa = out(in_numa_, false),
+          .socket = out(ranks_per_socket_, false)};
 }
 
 Load Setting::shifted(double bytes, int by) const {
@@ -231,9 +262,9 @@ Terms Setting::copy_through(const Streams& streams, Distance distance, double by
   terms.startup_us = of.startup_us[distance];
   const bool across = streams.readers > ranks_per_socket_;
   terms.lock_us = of.page_us * of.gamma(streams.readers, across) * std::ceil(bytes / of.page_bytes);
-  // Whoever waits for a page's lock leaves the links to the others.
+  // While a copy waits for a page's lock, other copies use the links.
   const double links_us = bytes * link_us_per_byte(streams, cached);
-  terms.transfer_us = std::max(bytes * way_us(distance), links_us - terms.lock_us);
+  terms.transfer_us = std::max(bytes * fetch_us_per_byte(distance), links_us - terms.lock_us);
   return terms;
 }
 
@@ -243,26 +274,27 @@ Terms Setting::copy(double bytes, int readers, Distance distance, bool same_data
 }
 
 Terms Setting::copy_part(double bytes, int readers, double source_bytes) const {
-  return copy_through(to_first(readers, false), far_, bytes, source_bytes <= own_cache_bytes(*table_));
+  return copy_through(to_first(readers, false), farthest_, bytes, source_bytes <= own_cache_bytes(*table_));
 }
 
 Terms Setting::write(double bytes, int writers) const {
   Terms terms;
-  terms.startup_us = access().startup_us[far_];
+  terms.startup_us = access().startup_us[farthest_];
   terms.lock_us =
       access().page_us * access().gamma(writers, writers > ranks_per_socket_) * std::ceil(bytes / access().page_bytes);
   const double together = std::min(writers, in_numa_), in_socket = std::min(writers, ranks_per_socket_);
-  const bool far = far_ >= Distance::socket, farther = far_ >= Distance::node;
+  const bool crosses_numa = farthest_ >= Distance::socket, crosses_socket = farthest_ >= Distance::node;
   const double links_us = us({.l3 = bytes * std::min(writers, in_l3_),
-                              .numa = far ? bytes * together : 0,
-                              .socket = farther ? bytes * in_socket : 0});
-  terms.transfer_us = std::max(bytes * way_us(far_), links_us - terms.lock_us);
+                              .numa = crosses_numa ? bytes * together : 0,
+                              .socket = crosses_socket ? bytes * in_socket : 0});
+  terms.transfer_us = std::max(bytes * fetch_us_per_byte(farthest_), links_us - terms.lock_us);
   return terms;
 }
 
 namespace {
 
-// Where the table has the memory's own rate, that bounds all cores together (links_us of prices.cc).
+// If the table has the bandwidth of the memory, that link limits all cores together (passed() in prices.cc), so this
+// rate is of one core alone.
 double rate(const Bandwidth& of, const Table& table, int busy, double work_set_bytes) {
   if (table.links.memory_gbs > 0 || work_set_bytes <= double(available_cache_bytes(table, busy)))
     return bytes_per_us(of.alone_gbs);
@@ -283,20 +315,51 @@ double Setting::stage_us(double bytes, double work_set_bytes) const {
 double Setting::reduce_us(double bytes, int sources, double work_set_bytes) const {
   if (rates_.known) return bytes * overlapping(rates_.combine + (sources - 1) * rates_.combine_fetch, rates_.store);
   const double own = 1 / rate(table_->reduce, *table_, ranks(), work_set_bytes);
-  // What a kernel's copy brings is combined afterwards.
+  // A kernel-assisted copy fetches an operand first; the reduction follows.
   const double other = is_kernel_copy(mechanism_) ? own + mean_us_per_byte_ : std::max(own, mean_us_per_byte_);
   return bytes * (own + (sources - 1) * other);
 }
 
 double Setting::add_us(double bytes, Distance distance) const {
   if (rates_.known) return reduce_us(bytes, 2);
-  const double own = 1 / rate(table_->reduce, *table_, ranks(), 2 * bytes * ranks()), way = way_us(distance);
-  return bytes * (own + (is_kernel_copy(mechanism_) ? own + way : std::max(own, way)));
+  const double own = 1 / rate(table_->reduce, *table_, ranks(), 2 * bytes * ranks()),
+               fetch = fetch_us_per_byte(distance);
+  return bytes * (own + (is_kernel_copy(mechanism_) ? own + fetch : std::max(own, fetch)));
 }
 
-double Setting::tiny_gather_us() const { return flag_us(far_) + std::max(ranks() - 2, 0) * look_us(); }
+Terms Setting::copy_to(double bytes, Distance distance) const {
+  if (rates_.known) return transfer(bytes * overlapping(rates_.load, rates_.take * farther(distance)));
+  const double own = 1 / bytes_per_us(table_->copy.alone_gbs);
+  if (distance == Distance::self) return transfer(bytes * own);
+  return {.startup_us = access().startup_us[distance],
+          .transfer_us = bytes * std::max(own, fetch_us_per_byte(distance))};
+}
 
-double Setting::tiny_allgather_us() const { return flag_us(far_) + std::max(ranks() - 2, 0) * (look_us() + line_us()); }
+Terms Setting::combine(double bytes, std::span<const Distance> from, Distance to) const {
+  const bool is_remote = to != Distance::self;
+  if (rates_.known) {
+    double loads = rates_.combine;
+    for (Distance distance : from) loads += rates_.combine_fetch * farther(distance);
+    return transfer(bytes * overlapping(loads, is_remote ? rates_.take * farther(to) : rates_.store));
+  }
+  const double own = 1 / bytes_per_us(table_->reduce.alone_gbs);
+  Terms sum = transfer(bytes * own);
+  for (Distance distance : from) {
+    const bool is_own = distance == Distance::self;
+    sum.startup_us += is_own ? 0 : access().startup_us[distance];
+    sum.transfer_us += bytes * (is_own ? own : std::max(own, fetch_us_per_byte(distance)));
+  }
+  if (!is_remote) return sum;
+  sum.startup_us += access().startup_us[to];
+  sum.transfer_us += bytes * fetch_us_per_byte(to);
+  return sum;
+}
+
+double Setting::tiny_gather_us() const { return flag_us(farthest_) + std::max(ranks() - 2, 0) * look_us(); }
+
+double Setting::tiny_allgather_us() const {
+  return flag_us(farthest_) + std::max(ranks() - 2, 0) * (look_us() + line_us());
+}
 
 double times_of_staging(const Table& table, const topo::Hierarchy& hierarchy, Mechanism kernel) {
   constexpr double bytes = 256 << 10;

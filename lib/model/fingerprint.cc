@@ -12,7 +12,7 @@ namespace coll::model {
 
 namespace {
 
-// "retbleed: Vulnerable; spectre_v1: Mitigation: ...", what does not affect the processor left out.
+// "retbleed: Vulnerable; spectre_v1: Mitigation: ...", without those that do not affect the processor.
 std::string mitigations() {
   namespace fs = std::filesystem;
   std::vector<std::string> found;

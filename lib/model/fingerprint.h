@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which machine this is, as far as it decides what things cost.
+// Identifies a machine by the properties that determine its costs.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace coll::model {
 
-// What `machine` tells by itself: no kernel, no mitigations. Reads nothing.
+// The properties that `machine` contains: kernel and mitigations stay empty. Reads no files.
 Fingerprint hardware_of(const topo::Machine& machine);
 
-// The running machine; `machine` describes it (topo::load_native). Reads /sys and asks for the kernel's release.
+// The fingerprint of the running machine, which `machine` describes (topo::load_native). Reads /sys and the kernel's
+// release.
 Fingerprint fingerprint_of(const topo::Machine& machine);
 
-// "" when the two are the same machine, else in what they differ: "cores: 64, here 2".
+// Returns "" if the two are the same machine, otherwise the first difference: "cores: 64, here 2".
 std::string difference(const Fingerprint& table, const Fingerprint& running);
 
 }  // namespace coll::model

@@ -10,7 +10,7 @@ namespace coll::model {
 
 namespace {
 
-// Rows divided by what they should give: least squares of these are relative.
+// Rows divided by their measured times, so that least squares minimize relative errors.
 struct Rows {
   Eigen::MatrixXd terms;
   Eigen::VectorXd ones;
@@ -37,7 +37,7 @@ Fit fit(std::span<const Observation> observations) {
   const size_t terms = observations.front().terms.size();
   made.coefficients.assign(terms, 0);
   made.residual = 1;
-  // Every subset of the terms is tried: there are few, and the best one without a negative coefficient is the answer.
+  // Tries every subset of the few terms; the best one without negative coefficients is the result.
   for (unsigned subset = 1; subset < 1u << terms; ++subset) {
     std::vector<size_t> used;
     for (size_t term = 0; term < terms; ++term)

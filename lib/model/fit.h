@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Least squares of the model's parameters from measured times. Errors are relative: a point of 1 us counts as much as one
-// of 1 ms. Pure and thread-safe.
+// Fits the model's parameters to measured times by least squares. Errors are relative, so that a time of 1 us counts as
+// much as one of 1 ms. Pure and thread-safe.
 #pragma once
 
 #include <span>
@@ -17,21 +17,21 @@ struct Observation {
 };
 
 struct Fit {
-  std::vector<double> coefficients;  // [terms], none negative; 0 for a term that the observations do not show
-  double residual = 0;               // root of the mean square, relative
+  std::vector<double> coefficients;  // [terms], none negative; 0 for a term that the observations do not determine
+  double residual = 0;               // relative root mean square
 };
 
-// Of all coefficients >= 0 those with the least sum of squares of (fitted - us) / us. REQUIRES: equal numbers of terms;
-// without observations all coefficients are 0.
+// Returns the coefficients >= 0 that minimize the sum of squares of (fitted - us) / us; none without observations.
+// REQUIRES: all observations have equally many terms.
 Fit fit(std::span<const Observation> observations);
 
-// How long c concurrent accesses take each, relative to one alone.
+// The time of each of c concurrent accesses, relative to that of a single one.
 struct Contended {
   double c = 1, relative = 1;
 };
 
-// The quadratic through gamma(1) = 1 (Gamma::across is left alone). With observations of one c > 1 only it is the line,
-// with none it is 1.
+// Returns the quadratic with gamma(1) = 1, without Gamma::across. If all observations with c > 1 have the same c, it is
+// a line; without such observations it is 1.
 Gamma fit_gamma(std::span<const Contended> observations);
 
 }  // namespace coll::model

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each algorithm costs, in closed form: the texts' formulas, one function each, tagged as in ALGORITHMS.
+// The cost of each algorithm in closed form: the papers' formulas, one function each, with their sources.
 //
-// `bytes` is what the text calls eta: the block of one rank in personalized collectives and allgathers, else the vector.
-// Where the text counts p accesses of a root that only p - 1 peers make, p - 1 is taken, so that few ranks are priced
-// right; the throttled forms keep the text's whole steps ceil(p/k). Tiny bcast, gather and allgather are B, G and AG.
-// A formula assumes what its text does: ranks start together, and one distance (the farthest there is) unless it says
+// `bytes` is the paper's eta: the block of one rank in personalized collectives and allgathers, otherwise the vector.
+// Where a paper counts p accesses of a root that only p - 1 peers make, the formula uses p - 1, so that prices of few
+// ranks are right; the throttled forms keep the paper's ceil(p/k) whole steps. B, G and AG are tiny bcast, gather and
+// allgather. As in the papers, ranks start together, and all peers are at the largest distance unless the formula says
 // otherwise. All are pure and thread-safe. REQUIRES: on.ranks() >= 1.
 #pragma once
 
@@ -15,21 +15,21 @@
 
 namespace coll::model {
 
-// What is free to choose.
+// The parameters of an algorithm that may be chosen.
 struct Knobs {
   int k = 1;               // throttle, radix; allgather ring: the neighbour j
-  double chunk_bytes = 0;  // what one pass of a pipeline moves, slices of reductions; 0: all at once
-  int depth = 4;           // slots: one lets no rank run ahead
-  bool in_place = true;    // the root's own block lies where it belongs
+  double chunk_bytes = 0;  // bytes per iteration of a pipeline, or slices of a reduction; 0: no pipeline
+  int depth = 4;           // slots; with one slot no rank runs ahead
+  bool in_place = true;    // the root's own block is in place
 };
 
-// How many chunks there are, and the bytes of one.
+// The iterations of a pipeline: their number, and the bytes of one.
 struct Passes {
   double number = 1, bytes;
   Passes(double all, double chunk) : bytes(all) {
     if (chunk <= 0 || chunk >= all) return;
     number = std::ceil(all / chunk);
-    bytes = all / number;  // the last one may be shorter: on average
+    bytes = all / number;  // the average; the last chunk may be shorter
   }
 };
 
@@ -56,20 +56,20 @@ Terms gather_hierarchical(const Setting&, double bytes, const Knobs&);
 Terms scatter_grouped(const Setting&, double bytes, const Knobs&);
 Terms gather_grouped(const Setting&, double bytes, const Knobs&);
 
-// scatterv, gatherv: bytes by rank, zeros allowed; the slowest of those who copy together counts. counts[root] is not copied
-// between ranks. k = 1: the root in turn; k >= ranks: all at once.
+// scatterv, gatherv: bytes by rank, zeros allowed; of ranks that copy at the same time the slowest one counts.
+// counts[root] is not copied between ranks. k = 1: one rank after the other; k >= ranks: all at once.
 Terms scatterv(const Setting&, std::span<const double> counts, int root, int k);
 Terms gatherv(const Setting&, std::span<const double> counts, int root, int k);
 
-// The network below: alpha and bandwidth of one message between nodes.
+// The network between nodes: alpha and bandwidth of one message.
 struct Network {
   double startup_us = 0, bandwidth_gbs = 1;
 };
-// CMA VII-G: within each node as `within` says, then one message per leader, which the root takes one after another.
+// CMA VII-G: `within` in each node, then one message per leader, which the root receives one after another.
 Terms two_level(const Terms& within, const Network& network, int nodes, double node_bytes);
 
 // ---- alltoall (formulas_personalized.cc) --------------------------------------------------------------------------
-// So many copies, each from another peer anywhere, so that no two ranks ever copy from the same one.
+// One copy from each of `peers` peers at all distances; no two ranks copy from the same rank at the same time.
 Terms from_peers(const Setting&, double bytes, int peers);
 // CMA IV-C.1: AG + (p-1) C(1)
 Terms alltoall_pairwise(const Setting&, double bytes, const Knobs&);
@@ -77,7 +77,7 @@ Terms alltoall_pairwise(const Setting&, double bytes, const Knobs&);
 Terms alltoall_bruck(const Setting&, double bytes, const Knobs&);
 // KNEM Fig. 3: AG + (p-1) C(1), no step waits
 Terms alltoall_rotated(const Setting&, double bytes, const Knobs&);
-// formulas_grouped.cc: members forward for their group, in one copy a peer
+// formulas_grouped.cc: members forward blocks of their group, in one copy per peer
 Terms alltoall_grouped(const Setting&, double bytes, const Knobs&);
 
 // ---- bcast (formulas_shared.cc) -----------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ Terms bcast_knomial(const Setting&, double bytes, const Knobs&);
 Terms bcast_scatter_allgather(const Setting&, double bytes, const Knobs&);
 Terms bcast_scatter_allgather_ring(const Setting&, double bytes, const Knobs&);
 Terms bcast_scatter_allgather_doubling(const Setting&, double bytes, const Knobs&);
-// XHC IV-A, KNEM IV: fill, then slowest level
+// XHC IV-A, KNEM IV: the first chunk passes all levels, then the slowest level counts
 Terms bcast_hierarchical(const Setting&, double bytes, const Knobs&);
 // the same in small groups
 Terms bcast_grouped(const Setting&, double bytes, const Knobs&);
@@ -114,11 +114,11 @@ Terms allgather_bruck(const Setting&, double bytes, const Knobs&);
 Terms allgather_gather_bcast(const Setting&, double bytes, const Knobs&);
 // YHCCL Alg. 4
 Terms allgather_shm_pipelined(const Setting&, double bytes, const Knobs&);
-// XHC III, CMA VII-G: up by leaders, down
+// XHC III, CMA VII-G: gather up the leaders, bcast down
 Terms allgather_hierarchical(const Setting&, double bytes, const Knobs&);
 // formulas_grouped.cc: a copy to the leader, one from each leader
 Terms allgather_grouped(const Setting&, double bytes, const Knobs&);
-// as ring-source, bytes by rank
+// as ring_source_read, bytes by rank
 Terms allgatherv(const Setting&, std::span<const double> counts);
 
 // ---- barrier (formulas_shared.cc) ---------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ Terms barrier_hierarchical(const Setting&, double bytes, const Knobs&);
 // the same in small groups
 Terms barrier_grouped(const Setting&, double bytes, const Knobs&);
 
-// ---- reductions (formulas_reduce.cc) ------------------------------------------------------------------------------
+// ---- reductions (formulas_reduce.cc, formulas_in_order_tree.cc) ----------------------------------------------------
 // XHC IV-B, one group
 Terms reduce_flat(const Setting&, double bytes, const Knobs&);
 // this project
@@ -144,9 +144,9 @@ Terms reduce_hierarchical_by_index(const Setting&, double bytes, const Knobs&);
 Terms reduce_movement_avoiding(const Setting&, double bytes, const Knobs&);
 // YHCCL 3.4
 Terms reduce_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
-// this project: rank r waits for r - 1
-// YHCCL 5.1 (DPML)
+// this project: even ranks copy in, odd ranks reduce in place and join
 Terms reduce_in_order_tree(const Setting&, double bytes, const Knobs&);
+// YHCCL 5.1 (DPML)
 Terms reduce_dpml(const Setting&, double bytes, const Knobs&);
 // YHCCL Table 3 (RG); k: branching
 Terms reduce_rg(const Setting&, double bytes, const Knobs&);
@@ -170,9 +170,9 @@ Terms allreduce_hierarchical_by_index(const Setting&, double bytes, const Knobs&
 Terms allreduce_movement_avoiding(const Setting&, double bytes, const Knobs&);
 // YHCCL 3.5
 Terms allreduce_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
-// this project: rank r waits for r - 1
-// YHCCL 5.1 (DPML)
+// this project
 Terms allreduce_in_order_tree(const Setting&, double bytes, const Knobs&);
+// YHCCL 5.1 (DPML)
 Terms allreduce_dpml(const Setting&, double bytes, const Knobs&);
 // YHCCL Table 2 (RG)
 Terms allreduce_rg(const Setting&, double bytes, const Knobs&);
@@ -180,14 +180,14 @@ Terms allreduce_rg(const Setting&, double bytes, const Knobs&);
 Terms reduce_scatter_ring(const Setting&, double bytes, const Knobs&);
 // YHCCL Table 1
 Terms reduce_scatter_rabenseifner(const Setting&, double bytes, const Knobs&);
-// YHCCL Table 1
+// this project
 Terms reduce_scatter_in_order_tree(const Setting&, double bytes, const Knobs&);
+// YHCCL Table 1
 Terms reduce_scatter_dpml(const Setting&, double bytes, const Knobs&);
 // YHCCL 3.3
 Terms reduce_scatter_movement_avoiding(const Setting&, double bytes, const Knobs&);
 // YHCCL 3.4
 Terms reduce_scatter_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
-// this project: rank r waits for r - 1
 // this project
 Terms reduce_scatter_fused(const Setting&, double bytes, const Knobs&);
 // YHCCL 5.1: within sockets, then across
@@ -195,7 +195,7 @@ Terms reduce_scatter_dpml_two_level(const Setting&, double bytes, const Knobs&);
 Terms reduce_dpml_two_level(const Setting&, double bytes, const Knobs&);
 Terms allreduce_dpml_two_level(const Setting&, double bytes, const Knobs&);
 
-// this project, in groups of 16 ranks: the inputs of a group, then what the groups come to
+// this project, in groups of 16 ranks: the inputs of a group, then the results of the groups
 Terms reduce_grouped(const Setting&, double bytes, const Knobs&);
 Terms allreduce_grouped(const Setting&, double bytes, const Knobs&);
 Terms reduce_scatter_grouped(const Setting&, double bytes, const Knobs&);
@@ -204,10 +204,10 @@ Terms scan_grouped(const Setting&, double bytes, const Knobs&);
 // ---- scan, exscan (formulas_scan.cc) ------------------------------------------------------------------------------
 // this project
 Terms scan_all_read(const Setting&, double bytes, const Knobs&);
-// rank r waits for r - 1
+// Sklansky 1960: halves of blocks
 Terms scan_sklansky(const Setting&, double bytes, const Knobs&);
 Terms exscan_sklansky(const Setting&, double bytes, const Knobs&);
-// this project: slices, of each all prefixes
+// this project: each rank makes all prefixes of a slice
 Terms scan_fused(const Setting&, double bytes, const Knobs&);
 
 }  // namespace coll::model

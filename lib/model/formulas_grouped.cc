@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scatter, gather, allgather and alltoall in small groups (lib/algo/grouped.cc): what a rank does within its group, then what
-// it does between groups. Each is one copy a peer.
+// Scatter, gather, allgather and alltoall in small groups (lib/algo/grouped.cc): the work of a rank within its group,
+// then between groups, with one copy per peer.
 #include <algorithm>
 
 #include "model/formulas.h"
@@ -12,8 +12,8 @@ namespace {
 using topo::Distance;
 
 struct Groups {
-  int count = 0, members = 1;        // members: of the largest one
-  Distance inside = Distance::self;  // of any leader and member
+  int count = 0, members = 1;        // members: of the largest group
+  Distance inside = Distance::self;  // the largest distance of a leader and a member
 
   explicit Groups(const Setting& on) {
     const topo::Hierarchy& hierarchy = on.hierarchy();
@@ -27,27 +27,27 @@ struct Groups {
   }
 };
 
-// A rank sees that so many others are there.
-Terms seen(const Setting& on, int others, Distance distance) {
+// A rank waits for a flag of each of `others` ranks.
+Terms waits_for(const Setting& on, int others, Distance distance) {
   return flags(others == 0 ? 0 : on.flag_us(distance) + (others - 1) * on.look_us());
 }
 
 }  // namespace
 
 Terms gather_grouped(const Setting& on, double bytes, const Knobs& knobs) {
-  if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
+  if (on.ranks() == 1) return transfer(on.memcpy_us(bytes));
   const Groups groups(on);
   const Passes passes(bytes, knobs.chunk_bytes);
   const int inside = groups.members - 1, outside = groups.count - 1;
-  Terms pass =
-      seen(on, inside, groups.inside) + seen(on, outside, on.far()) + moving(on.memcpy_us(passes.bytes * on.ranks()));
+  Terms pass = waits_for(on, inside, groups.inside) + waits_for(on, outside, on.farthest()) +
+               transfer(on.memcpy_us(passes.bytes * on.ranks()));
   if (inside > 0) pass += on.copy(passes.bytes, inside, groups.inside);
   if (outside > 0) pass += on.copy(passes.bytes * groups.members, outside);
   return passes.number * pass;
 }
 
 Terms scatter_grouped(const Setting& on, double bytes, const Knobs& knobs) {
-  if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
+  if (on.ranks() == 1) return transfer(on.memcpy_us(bytes));
   const Passes passes(bytes, knobs.chunk_bytes);
   const topo::Hierarchy& small = on.small_groups(topo::Counted::l3s);
   const topo::Tree tree = small.tree_for_root(0);
@@ -64,32 +64,32 @@ Terms scatter_grouped(const Setting& on, double bytes, const Knobs& knobs) {
     down_us += slowest;
   }
   return passes.number *
-         (moving(on.stage_us(passes.bytes * on.ranks())) + flags(down_us) + on.copy(passes.bytes, on.ranks() - 1));
+         (transfer(on.stage_us(passes.bytes * on.ranks())) + flags(down_us) + on.copy(passes.bytes, on.ranks() - 1));
 }
 
 Terms allgather_grouped(const Setting& on, double bytes, const Knobs& knobs) {
-  if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
+  if (on.ranks() == 1) return transfer(on.memcpy_us(bytes));
   const Groups groups(on);
   const Passes passes(bytes, knobs.chunk_bytes);
   const int inside = groups.members - 1, outside = groups.count - 1;
   const double packed = passes.bytes * groups.members;
-  Terms pass = seen(on, inside, groups.inside) + moving(2 * on.memcpy_us(packed)) +
+  Terms pass = waits_for(on, inside, groups.inside) + transfer(2 * on.memcpy_us(packed)) +
                flags(on.tiny_bcast_us() + std::max(outside - 1, 0) * on.look_us()) + from_peers(on, packed, outside);
   if (inside > 0) pass += on.copy(passes.bytes, inside, groups.inside);
   return passes.number * pass;
 }
 
 Terms alltoall_grouped(const Setting& on, double bytes, const Knobs& knobs) {
-  if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
+  if (on.ranks() == 1) return transfer(on.memcpy_us(bytes));
   const Groups groups(on);
   const Passes passes(bytes, knobs.chunk_bytes);
   const int inside = groups.members - 1, outside = groups.count - 1;
-  // All blocks go into a row, and those that a rank forwards are sorted.
-  Terms pass = moving(2 * on.stage_us(passes.bytes * on.ranks()) + 2 * on.ranks() * on.step_us()) +
-               seen(on, inside, groups.inside) + seen(on, outside, on.far());
-  Terms taken = from_peers(on, passes.bytes * groups.members, outside);
-  taken.transfer_us = std::max(taken.transfer_us, on.us(on.exchanged(passes.bytes)) - taken.startup_us);
-  pass += taken;
+  // A rank copies all its blocks to its slots, and sorts the blocks that it forwards.
+  Terms pass = transfer(2 * on.stage_us(passes.bytes * on.ranks()) + 2 * on.ranks() * on.step_us()) +
+               waits_for(on, inside, groups.inside) + waits_for(on, outside, on.farthest());
+  Terms fetched = from_peers(on, passes.bytes * groups.members, outside);
+  fetched.transfer_us = std::max(fetched.transfer_us, on.us(on.exchanged(passes.bytes)) - fetched.startup_us);
+  pass += fetched;
   if (inside > 0) pass += inside * on.copy(passes.bytes * groups.count, 1, groups.inside);
   return passes.number * pass;
 }

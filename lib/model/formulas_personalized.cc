@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scatter, gather, alltoall: every pair has data of its own.
+// Scatter, gather, alltoall: every pair of ranks exchanges different data.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -14,21 +14,22 @@ namespace {
 int steps_of(int p, int k) { return (p + k - 1) / k; }
 int log2_up(int p) { return int(std::ceil(std::log2(std::max(p, 1)))); }
 
-// The root's own block, where it must be moved.
+// The copy of the root's own block, unless it is in place.
 double own_block_us(const Setting& on, double bytes, const Knobs& knobs) {
   return knobs.in_place ? 0 : on.memcpy_us(bytes);
 }
 
-// One block for each rank, in as many copies as it has chunks.
+// The readers of one owner copy a block each, chunk by chunk.
 Terms block(const Setting& on, double bytes, int readers, const Knobs& knobs) {
   const Passes passes(bytes, knobs.chunk_bytes);
   const double rest = bytes - (passes.number - 1) * passes.bytes;
-  // Slots are in the caches.
+  // Slots count as cached.
   const double source = on.mechanism() == Mechanism::shared_memory ? 0 : bytes * on.ranks();
   return (passes.number - 1) * on.copy_part(passes.bytes, readers, source) + on.copy_part(rest, readers, source);
 }
 
-// The same where the others write: what they read is their own, and nothing is shared but the root's locks.
+// Writers copy a block each to one owner, chunk by chunk, from their own memory: they share the owner's locks and
+// links.
 Terms block_written(const Setting& on, double bytes, int writers, const Knobs& knobs) {
   const Passes passes(bytes, knobs.chunk_bytes);
   const double rest = bytes - (passes.number - 1) * passes.bytes;
@@ -37,26 +38,26 @@ Terms block_written(const Setting& on, double bytes, int writers, const Knobs& k
 
 Terms all_at_once(const Setting& on, double bytes, const Knobs& knobs, bool writes = false) {
   const int peers = on.ranks() - 1;
-  // A root whose buffer no rank reads is free before its readers are.
+  // A root that stages ends before its readers do.
   const bool awaited = writes || on.mechanism() != Mechanism::shared_memory;
   return flags(on.tiny_bcast_us() + (awaited ? on.tiny_gather_us() : 0)) +
          (writes ? block_written(on, bytes, peers, knobs) : block(on, bytes, peers, knobs));
 }
 
 Terms in_turn(const Setting& on, double bytes, const Knobs& knobs) {
-  return moving(own_block_us(on, bytes, knobs)) + flags(on.tiny_gather_us() + on.tiny_bcast_us()) +
+  return transfer(own_block_us(on, bytes, knobs)) + flags(on.tiny_gather_us() + on.tiny_bcast_us()) +
          Passes(bytes, knobs.chunk_bytes).number *
              from_peers(on, Passes(bytes, knobs.chunk_bytes).bytes, on.ranks() - 1);
 }
 
-// The text neglects that each step begins with a flag of the one before, and that the root awaits the last k; here it is
-// counted.
+// Unlike the paper's formula it includes that each step begins with a flag of the previous step, and that the root
+// waits for the last k ranks.
 Terms throttled(const Setting& on, double bytes, const Knobs& knobs, bool writes = false) {
   const int k = std::clamp(knobs.k, 1, on.ranks()), steps = steps_of(on.ranks(), k);
   const int last = std::min(k, on.ranks() - 1);
-  const Terms all = flags(on.tiny_bcast_us() + steps * on.flag_us(on.far()) + (last - 1) * on.look_us());
+  const Terms all = flags(on.tiny_bcast_us() + steps * on.flag_us(on.farthest()) + (last - 1) * on.look_us());
   if (writes) return all + steps * block_written(on, bytes, k, knobs);
-  // Those who read at the same time have consecutive numbers: some steps cross more links than others.
+  // Ranks that read at the same time have consecutive numbers, so that some steps cross more links than others.
   const Passes passes(bytes, knobs.chunk_bytes);
   const bool cached = bytes * on.ranks() <= own_cache_bytes(on.table());
   const double lock_us = on.copy(passes.bytes, k).lock_us;
@@ -68,22 +69,22 @@ Terms throttled(const Setting& on, double bytes, const Knobs& knobs, bool writes
       readers.push_back(rank);
       distance = std::max(distance, on.hierarchy().distance(0, rank));
     }
-    if (readers.empty()) readers.push_back(on.ranks() - 1), distance = on.far();
+    if (readers.empty()) readers.push_back(on.ranks() - 1), distance = on.farthest();
     Terms step = on.copy_from(0, readers, distance, passes.bytes, false, cached);
-    step.lock_us = lock_us;  // the text's whole steps
+    step.lock_us = lock_us;  // as in the paper, all steps count as full
     sum += passes.number * step;
   }
   return sum;
 }
 
-// Leaders move the blocks of all below them, level by level, chunk by chunk.
+// Leaders copy the blocks of all ranks of their groups, level by level, chunk by chunk.
 Terms by_leaders(const Setting& on, double bytes, const Knobs& knobs, bool writes) {
   if (on.ranks() == 1) return {};
   const Passes passes(bytes, knobs.chunk_bytes);
   const topo::Tree tree = on.hierarchy().tree_for_root(0);
   Terms sum, slowest;
   for (int level = 0; level < tree.levels(); ++level) {
-    int members = 1, below = 1;  // of the largest group, and of the largest group of one of its members
+    int members = 1, below = 1;  // ranks of the largest group, and the most ranks that one of its members leads
     for (int index = 0; index < tree.groups(level); ++index) {
       members = std::max(members, int(tree.group(level, index).members.size()));
       const int ranks = int(on.hierarchy().ranks_of(level, index).size());
@@ -92,9 +93,9 @@ Terms by_leaders(const Setting& on, double bytes, const Knobs& knobs, bool write
     if (members < 2) continue;
     Terms stage = writes ? on.write(passes.bytes * below, members - 1) : on.copy(passes.bytes * below, members - 1);
     stage.startup_us *= below;  // a copy for each block
-    // The leader reads its first block beside its holder's own group.
+    // While the leader reads its first block, the block's owner serves its own group.
     if (below > 1) stage.lock_us += (writes ? on.write(passes.bytes, below) : on.copy(passes.bytes, below)).lock_us;
-    stage += flags(2 * (on.flag_us(on.far()) + (members - 2) * on.look_us()));
+    stage += flags(2 * (on.flag_us(on.farthest()) + (members - 2) * on.look_us()));
     sum += stage;
     if (stage.total_us() > slowest.total_us()) slowest = stage;
   }
@@ -110,7 +111,7 @@ Terms varying(const Setting& on, std::span<const double> counts, int root, int k
   for (size_t first = 0; first < copied.size(); first += together) {
     const size_t last = std::min(first + together, copied.size());
     sum += on.copy(*std::max_element(copied.begin() + long(first), copied.begin() + long(last)), int(last - first));
-    if (last < copied.size()) sum += flags(on.flag_us(on.far()));
+    if (last < copied.size()) sum += flags(on.flag_us(on.farthest()));
   }
   return sum;
 }
@@ -159,20 +160,20 @@ Terms from_peers(const Setting& on, double bytes, int peers) {
   return peers * one;
 }
 
-// Every chunk of a block is a copy; where all is staged, two.
+// Each chunk of a block is one copy. Staging, which prices.cc adds, is a second one.
 Terms alltoall_rotated(const Setting& on, double bytes, const Knobs& knobs) {
   const Passes passes(bytes, knobs.chunk_bytes);
   const int peers = on.ranks() - 1;
   const double looks_us = (passes.number - 1) * peers * on.look_us();
-  return moving(own_block_us(on, bytes, knobs)) + flags(on.tiny_allgather_us() + looks_us) +
+  return transfer(own_block_us(on, bytes, knobs)) + flags(on.tiny_allgather_us() + looks_us) +
          passes.number * from_peers(on, passes.bytes, peers);
 }
 
 Terms alltoall_pairwise(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   Terms sum = alltoall_rotated(on, bytes, knobs);
-  if (!std::has_single_bit(unsigned(p))) return sum;  // the same order then
-  // In a step all ranks read as far: in some all of them cross the links, in the others no rank does.
+  if (!std::has_single_bit(unsigned(p))) return sum;  // the order of rotated
+  // In each step all ranks read from the same distance, so that either all of them cross the links or none does.
   double steps_us = 0;
   for (int step = 1; step < p; ++step) {
     const topo::Distance distance = on.hierarchy().distance(0, step);
@@ -184,13 +185,13 @@ Terms alltoall_pairwise(const Setting& on, double bytes, const Knobs& knobs) {
 
 Terms alltoall_bruck(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks(), steps = log2_up(p);
-  if (p == 1) return moving(own_block_us(on, bytes, knobs));
+  if (p == 1) return transfer(own_block_us(on, bytes, knobs));
   const Passes passes(bytes, knobs.chunk_bytes);
-  // Blocks are brought into the order of the steps first; each goes in a copy of its own.
+  // First each rank sorts its blocks in the order of the steps. Each block is a copy.
   const double blocks = std::ceil(p / 2.0);
-  Terms step = on.copy(passes.bytes * blocks) + flags(on.flag_us(on.far()));
+  Terms step = on.copy(passes.bytes * blocks) + flags(on.flag_us(on.farthest()));
   step.startup_us *= blocks;
-  return passes.number * (double(steps) * step + moving(on.memcpy_us(passes.bytes * p) + p * on.step_us()));
+  return passes.number * (double(steps) * step + transfer(on.memcpy_us(passes.bytes * p) + p * on.step_us()));
 }
 
 }  // namespace coll::model

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions. Most texts give their cost as data access volume (tests/model/volume.h); here the same steps are priced as
-// what one rank does: copies, reductions, and the flags between them.
+// Reductions. Most papers give their cost as data access volume (tests/model/volume.h); these formulas price the same
+// steps as the work of one rank: copies, reductions, and waits for flags.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
 
+#include "algo/groups.h"
+#include "algo/nodes.h"
 #include "model/formulas.h"
 #include "model/work.h"
 
@@ -13,78 +15,57 @@ namespace coll::model {
 
 namespace {
 
-// The outermost groups of a hierarchy: their number, the ranks of the largest one, and how far these are from its first.
-struct Outermost {
-  int count = 1, members = 1;
-  topo::Distance inside = topo::Distance::self;
-
-  explicit Outermost(const topo::Hierarchy& hierarchy) {
-    const int level = hierarchy.levels() - 2;
-    if (level < 0) {
-      members = hierarchy.ranks();
-      for (int rank = 1; rank < members; ++rank) inside = std::max(inside, hierarchy.distance(0, rank));
-      return;
-    }
-    count = hierarchy.groups(level);
-    for (int group = 0; group < count; ++group) {
-      const std::vector<int> ranks = hierarchy.ranks_of(level, group);
-      members = std::max(members, int(ranks.size()));
-      for (int rank : ranks) inside = std::max(inside, hierarchy.distance(ranks.front(), rank));
-    }
-  }
-};
-
-// A level of a tree reduction: the leader combines the group's operands. A leader of several levels has the work of all of
-// them, chunk by chunk, so that only the first chunk waits for flags of each level.
+// A tree reduction: on each level the leaders combine their group's operands. A leader of several levels does the work
+// of all of them, chunk by chunk, so that only the first chunk waits for the flags of each level.
 Terms up_the_tree(const Setting& on, double bytes, const Knobs& knobs) {
-  const topo::Tree tree = on.hierarchy().tree_for_root(0);
   const Passes passes(bytes, knobs.chunk_bytes);
   Terms work, first;
-  for (int level = 0; level < tree.levels(); ++level) {
+  for (const std::vector<FoldGroup>& level : on.folds()) {
     Terms stage;
     topo::Distance distance = topo::Distance::self;
-    for (int index = 0; index < tree.groups(level); ++index) {
-      const topo::Group group = tree.group(level, index);
-      const int members = int(group.members.size());
-      if (members < 2) continue;
-      topo::Distance farthest = topo::Distance::self;
-      for (int member : group.members) farthest = std::max(farthest, on.hierarchy().distance(group.leader(), member));
-      const Terms one = moving(on.reduce_us(passes.bytes, members, 2 * bytes * on.ranks())) +
-                        Terms{.startup_us = (members - 1) * on.access().startup_us[farthest]} +
-                        flags((members - 1) * on.look_us());
-      if (one.total_us() > stage.total_us()) stage = one, distance = farthest;
+    for (const FoldGroup& group : level) {
+      Terms one = flags((group.members - 1) * on.look_us());
+      for (int sources : group.sources)
+        one += transfer(on.reduce_us(passes.bytes, sources, 2 * bytes * on.ranks())) +
+               Terms{.startup_us = (sources - 1) * on.access().startup_us[group.distance]};
+      if (one.total_us() > stage.total_us()) stage = one, distance = group.distance;
     }
     work += stage;
-    if (stage.total_us() > 0) first += flags(on.flag_us(distance));
+    first += flags(on.flag_us(distance));
   }
   return first + passes.number * work;
 }
 
-// The same with a slice for each member. Partial results go through slots of the leader, and what follows in the ranks that
-// lead all levels, or in those that lead none, is done by the same ranks.
+// A tree reduction in which each member of a group reduces a slice. Partial results pass through slots of the leader.
+// The busiest rank is one that leads all levels, or one that leads none.
 Terms up_by_index(const Setting& on, double bytes, const Knobs& knobs, bool sends_down) {
-  const topo::Tree tree = on.hierarchy().tree_for_root(0);
   const Passes passes(bytes, knobs.chunk_bytes);
   Terms work, leaf, first;
-  for (int level = 0; level < tree.levels(); ++level) {
+  for (const std::vector<FoldGroup>& level : on.folds()) {
     Terms stage;
-    for (int index = 0; index < tree.groups(level); ++index) {
-      const int members = int(tree.group(level, index).members.size());
-      if (members < 2) continue;
-      const double own_us = on.reduce_us(passes.bytes / members, members, 2 * bytes * on.ranks());
-      // Only the innermost groups have more than a few members below one link.
-      const double links_us = level > 0 ? 0 : on.us(on.exchanged_within(passes.bytes / members, members));
-      const Terms one = moving(std::max(own_us, links_us)) + Terms{.startup_us = members * on.mean_startup_us()} +
+    for (const FoldGroup& group : level) {
+      const int members = group.members;
+      double own_us = 0, startup_us = 0;
+      for (int sources : group.sources) {
+        own_us += on.reduce_us(passes.bytes / members, sources, 2 * bytes * on.ranks());
+        // Members store their slices in the leader's memory.
+        own_us += on.copy(passes.bytes / members, 1, group.distance).transfer_us;
+        startup_us += sources * on.mean_startup_us();
+      }
+      // Only the innermost groups have many members behind one link.
+      const bool innermost = &level == &on.folds().front();
+      const double links_us = innermost ? on.us(on.exchanged_within(passes.bytes / members, members)) : 0;
+      const Terms one = transfer(std::max(own_us, links_us)) + Terms{.startup_us = startup_us} +
                         flags(2 * (members - 1) * on.look_us());
       if (one.total_us() > stage.total_us()) stage = one;
     }
     if (stage.total_us() == 0) continue;
     work += stage;
     if (leaf.total_us() == 0) leaf = stage;
-    first += flags(2 * on.flag_us(on.far()));
+    first += flags(2 * on.flag_us(on.farthest()));
   }
-  // The root copies the result to its receive buffer, and into the slots of those below.
-  work += moving((sends_down ? 2 : 1) * on.memcpy_us(passes.bytes));
+  // The root copies the result to its receive buffer, and in an allreduce into the slots that its children read.
+  work += transfer((sends_down ? 2 : 1) * on.memcpy_us(passes.bytes));
   if (sends_down) {
     leaf += on.copy_from(0, std::vector<int>(1, 1), on.neighbours(), passes.bytes, true, true);
     const Terms down = bcast_hierarchical(on, passes.bytes, {});
@@ -93,23 +74,10 @@ Terms up_by_index(const Setting& on, double bytes, const Knobs& knobs, bool send
   return first + passes.number * (work.total_us() > leaf.total_us() ? work : leaf);
 }
 
-// A pipeline of log2 p stages. The busiest rank is the last one, which joins log2 p results in one step, of a reduce-scatter
-// for each block.
-Terms up_the_in_order_tree(const Setting& on, double bytes, const Knobs& knobs, int blocks = 1) {
-  const Passes passes(bytes, knobs.chunk_bytes);
-  Terms sum, stage;
-  for (int joined = 1; joined <= int(log2_up(on.ranks())); ++joined) {
-    stage =
-        moving(on.reduce_us(passes.bytes, joined + 1)) + Terms{.startup_us = blocks * joined * on.mean_startup_us()};
-    sum += stage + flags(on.flag_us(on.neighbours()));
-  }
-  return sum + (passes.number - 1) * (stage + flags(log2_up(on.ranks()) * on.look_us()));
-}
-
-// All copy out what one rank has, chunk by chunk, while it makes more.
+// All ranks copy out the result of one rank, chunk by chunk, while that rank makes the next chunks.
 Terms copied_out(const Setting& on, double bytes, const Knobs& knobs, const Terms& made) {
   const Passes passes(bytes, knobs.chunk_bytes);
-  const Terms one = on.copy(passes.bytes, on.ranks() - 1, on.far(), true);
+  const Terms one = on.copy(passes.bytes, on.ranks() - 1, on.farthest(), true);
   const Terms all = passes.number * one;
   return flags(on.tiny_bcast_us()) + (made.total_us() > all.total_us() ? made + one : all + 1 / passes.number * made);
 }
@@ -121,7 +89,7 @@ Terms copied_out(const Setting& on, double bytes, const Knobs& knobs, const Term
 Terms reduce_scatter_ring(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  // p - 1 steps: a slice is copied into the neighbour's slots and combined there.
+  // p - 1 steps: a rank copies a slice to its neighbour's slots, where the neighbour combines it.
   return Work(on, bytes, knobs).fetches((p - 1.0) / p, p - 1).reduces((p - 1.0) / p, 2).waits(p - 1).total();
 }
 
@@ -130,7 +98,7 @@ namespace {
 Work by_halves(const Setting& on, double bytes, const Knobs& knobs, bool in_blocks) {
   Work work(on, bytes, knobs);
   if (in_blocks) work.of_blocks();
-  // The half that its first partner needs.
+  // The half that the rank's first partner needs.
   if (on.mechanism() == Mechanism::shared_memory) work.copies_in(0.5);
   work.halves_and_adds(in_blocks);
   return work;
@@ -148,7 +116,7 @@ Terms in_slices(const Setting& on, Work work, double bytes) {
   if (on.ranks() == 1) return alone(on, bytes);
   return work.copies_in(1).meets().reduces_slices().total();
 }
-// The blocks of a reduce-scatter are copied in one by one.
+// A reduce-scatter copies in each block separately.
 Terms staged_blocks(const Setting& on, double bytes, const Knobs& knobs) {
   return Work(on, bytes, knobs).steps(on.ranks()).total();
 }
@@ -162,14 +130,8 @@ Terms reduce_scatter_dpml(const Setting& on, double bytes, const Knobs& knobs) {
 Terms reduce_scatter_movement_avoiding(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  // In p steps a rank adds its own slice to what its neighbour left in the shared slot.
+  // In p steps a rank adds its own input to the partial result that its neighbour has left in the shared slot.
   return Work(on, bytes, knobs).copies(1.0 / p).reduces((p - 1.0) / p, 2).waits(p).total();
-}
-
-Terms reduce_scatter_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) {
-  const int p = on.ranks();
-  if (p == 1) return alone(on, bytes);
-  return up_the_in_order_tree(on, bytes, knobs, p) + Work(on, bytes, knobs).copies(1.0 / p).total();
 }
 
 Terms reduce_scatter_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
@@ -180,15 +142,37 @@ Terms reduce_scatter_movement_avoiding_socket(const Setting& on, double bytes, c
 
 namespace {
 
-// Within the outermost groups, then across them. `blocks`: that a rank reduces for its group.
-Terms in_two_levels(const Setting& on, double bytes, const Knobs& knobs, const Outermost& groups, double blocks) {
+// The outermost groups of a hierarchy as dpml_two_level uses them. Each group cuts the vector into as many slices as
+// the smallest group has members, whatever its own size, and reduces a slice for each node (algo/nodes.h) that it
+// consists of.
+struct Outermost {
+  algo::Sockets groups;
+  topo::Distance inside = topo::Distance::self;  // the largest distance of a group's first rank and another member
+  int nodes = 0, nodes_of_group = 1;             // of all groups, and of the group with most nodes
+
+  explicit Outermost(const topo::Hierarchy& hierarchy) : groups(algo::Sockets::of(hierarchy)) {
+    if (!groups.are_consecutive()) groups = algo::Sockets::one(hierarchy.ranks());
+    for (const std::vector<int>& ranks : groups.groups) {
+      for (int rank : ranks) inside = std::max(inside, hierarchy.distance(ranks.front(), rank));
+      const int count = int(algo::nodes_of({ranks.front(), ranks.back() + 1}, hierarchy.ranks()).size());
+      nodes += count;
+      nodes_of_group = std::max(nodes_of_group, count);
+    }
+  }
+  int shares() const { return groups.slices * groups.count(); }
+};
+
+// Within the outermost groups, then across them. `blocks`: the blocks of a slice, which are reduced separately.
+Terms in_two_levels(const Setting& on, double bytes, const Knobs& knobs, const Outermost& of, double blocks,
+                    int shares) {
   return Work(on, bytes, knobs)
       .copies_in(1)
-      .meets_in_group(groups.members, groups.inside)
-      .reduces_in_group(groups.members, groups.inside, blocks)
+      .meets_in_group(of.groups.longest, of.inside)
+      .reduces_in_group(of.groups.longest, of.groups.slices, of.inside, blocks)
+      .steps(blocks * of.nodes_of_group)
       .waits()
-      .looks(groups.count - 1)
-      .reduces(1.0 / on.ranks(), groups.count)
+      .looks(of.groups.count() - 1)
+      .reduces(1.0 / shares, of.nodes)
       .total();
 }
 
@@ -197,8 +181,8 @@ Terms in_two_levels(const Setting& on, double bytes, const Knobs& knobs, const O
 Terms reduce_scatter_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  const Outermost groups(on.hierarchy());
-  return in_two_levels(on, bytes, knobs, groups, double(p) / groups.members) + staged_blocks(on, bytes, knobs);
+  const Outermost of(on.hierarchy());
+  return in_two_levels(on, bytes, knobs, of, double(p) / of.groups.slices, p) + staged_blocks(on, bytes, knobs);
 }
 
 namespace {
@@ -213,14 +197,15 @@ Terms reduce_scatter_fused(const Setting& on, double bytes, const Knobs& knobs) 
   return fused(on, Work(on, bytes, knobs).of_blocks(), bytes);
 }
 
-// ---- allreduce: a reduce-scatter, and everybody's slice to everybody ----------------------------------------------------
+// ---- allreduce: a reduce-scatter, then an allgather of the slices --------------------------------------------------
 
 namespace {
 
-Terms spread(const Setting& on, double bytes, const Knobs& knobs) {
+// `shares`: the ranks that have a part of the result; 0: all.
+Terms spread(const Setting& on, double bytes, const Knobs& knobs, int shares = 0) {
   const int p = on.ranks();
   if (p == 1) return {};
-  return Work(on, bytes, knobs).meets().copies_out_slices().total();
+  return Work(on, bytes, knobs).meets().copies_out_slices(shares > 0 ? shares : p).total();
 }
 
 }  // namespace
@@ -236,7 +221,7 @@ Terms allreduce_rabenseifner(const Setting& on, double bytes, const Knobs& knobs
   if (p == 1) return alone(on, bytes);
   Work work = by_halves(on, bytes, knobs, false);
   work.doubles();
-  // Results go into slots, too.
+  // Results are copied to slots, too.
   if (on.mechanism() == Mechanism::shared_memory) work.copies(halves(p) / 2);
   return work.total();
 }
@@ -245,17 +230,14 @@ Terms allreduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
 }
 Terms allreduce_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
-  return in_two_levels(on, bytes, knobs, Outermost(on.hierarchy()), 1) + spread(on, bytes, knobs);
+  const Outermost of(on.hierarchy());
+  return in_two_levels(on, bytes, knobs, of, 1, of.shares()) + spread(on, bytes, knobs, of.shares());
 }
 Terms allreduce_movement_avoiding(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_movement_avoiding(on, bytes, knobs) + spread(on, bytes, knobs);
 }
 Terms allreduce_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_movement_avoiding_socket(on, bytes, knobs) + spread(on, bytes, knobs);
-}
-Terms allreduce_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) {
-  if (on.ranks() == 1) return alone(on, bytes);
-  return copied_out(on, bytes, knobs, up_the_in_order_tree(on, bytes, knobs));
 }
 Terms allreduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   return fused(on, Work(on, bytes, knobs), bytes) + spread(on, bytes, knobs);
@@ -264,7 +246,8 @@ Terms allreduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
 Terms allreduce_shared_address_space(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  // Two operands a step: all but one of the p - 1 results are operands again. Then the slices of all ranks.
+  // Each step combines two operands, so that all but one of the p - 1 results are operands again. Then all ranks copy
+  // all slices.
   return Work(on, bytes, knobs).meets().reduces_slices().reduces_own((p - 2.0) / p, 1).steps(p - 2).waits().total() +
          spread(on, bytes, knobs);
 }
@@ -283,24 +266,24 @@ Terms allreduce_recursive_doubling(const Setting& on, double bytes, const Knobs&
   return work.total();
 }
 
-// The root and other leaders do both halves, chunk by chunk.
+// The root and other leaders reduce and forward, chunk by chunk.
 Terms allreduce_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
   const Passes passes(bytes, knobs.chunk_bytes);
   const Terms up = up_the_tree(on, bytes, knobs), down = bcast_hierarchical(on, bytes, knobs);
   const Terms& slower = up.total_us() > down.total_us() ? up : down;
   const Terms& other = up.total_us() > down.total_us() ? down : up;
-  return slower + 1 / passes.number * other + moving(on.memcpy_us(bytes));
+  return slower + 1 / passes.number * other + transfer(on.memcpy_us(bytes));
 }
 Terms allreduce_hierarchical_by_index(const Setting& on, double bytes, const Knobs& knobs) {
   return on.ranks() == 1 ? alone(on, bytes) : up_by_index(on, bytes, knobs, true);
 }
 
-// ---- reduce -----------------------------------------------------------------------------------------------------------
+// ---- reduce --------------------------------------------------------------------------------------------------------
 
 Terms reduce_flat(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
-  return flags(on.tiny_gather_us() + on.flag_us(on.far())) + Work(on, bytes, knobs).reduces(1, on.ranks()).total();
+  return flags(on.tiny_gather_us() + on.flag_us(on.farthest())) + Work(on, bytes, knobs).reduces(1, on.ranks()).total();
 }
 Terms reduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
@@ -308,7 +291,7 @@ Terms reduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   const double out_us = on.mechanism() == Mechanism::shared_memory ? on.memcpy_us(bytes) : 0;  // of the root's slots
   const Passes passes(bytes, knobs.chunk_bytes);
   return fused(on, Work(on, bytes, knobs), bytes) + flags(on.tiny_gather_us()) +
-         passes.number * on.write(passes.bytes / p, p - 1) + moving(out_us);
+         passes.number * on.write(passes.bytes / p, p - 1) + transfer(out_us);
 }
 Terms reduce_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
   return on.ranks() == 1 ? alone(on, bytes) : up_the_tree(on, bytes, knobs);
@@ -319,7 +302,7 @@ Terms reduce_hierarchical_by_index(const Setting& on, double bytes, const Knobs&
 
 namespace {
 
-// The root copies out what the others left in shared slots.
+// The root copies out the slices that the other ranks have left in shared slots.
 Terms collect(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return {};
@@ -334,19 +317,19 @@ Terms reduce_movement_avoiding(const Setting& on, double bytes, const Knobs& kno
 Terms reduce_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_movement_avoiding_socket(on, bytes, knobs) + collect(on, bytes, knobs);
 }
-Terms reduce_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) {
-  if (on.ranks() == 1) return alone(on, bytes);
-  return up_the_in_order_tree(on, bytes, knobs) + Work(on, bytes, knobs).fetches(1, 1).total();
-}
 Terms reduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
   return in_slices(on, Work(on, bytes, knobs), bytes) + collect(on, bytes, knobs);
 }
 
 Terms reduce_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
-  // Owners write to the root's slots, which it empties.
-  return in_two_levels(on, bytes, knobs, Outermost(on.hierarchy()), 1) + flags(on.tiny_gather_us()) +
-         moving(on.memcpy_us(bytes));
+  // The owners write their shares to the root's slots, from which it copies them.
+  const Outermost of(on.hierarchy());
+  const int writers = of.shares();
+  const Passes passes(bytes, knobs.chunk_bytes);
+  return in_two_levels(on, bytes, knobs, of, 1, writers) +
+         flags(on.flag_us(on.farthest()) + (writers - 1) * on.look_us()) +
+         passes.number * on.write(passes.bytes / writers, writers) + transfer(on.memcpy_us(bytes));
 }
 
 Terms reduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
@@ -368,21 +351,27 @@ Terms allreduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
   return copied_out(on, bytes, knobs, reduce_rg(on, bytes, knobs));
 }
 
-// ---- in groups of consecutive ranks (lib/algo/grouped_reduce.cc) -----------------------------------------------------
+// ---- in groups of consecutive ranks (lib/algo/grouped_reduce.cc) ---------------------------------------------------
 
 namespace {
 
 struct AlignedGroups {
   int members, count;
-  explicit AlignedGroups(int ranks)
-      : members(std::min(ranks, topo::small_group)), count((ranks + topo::small_group - 1) / topo::small_group) {}
+  topo::Distance inside = topo::Distance::self;  // the largest distance of a group's first rank and another member
+
+  explicit AlignedGroups(const topo::Hierarchy& hierarchy)
+      : members(std::min(hierarchy.ranks(), topo::small_group)),
+        count((hierarchy.ranks() + topo::small_group - 1) / topo::small_group) {
+    for (int rank = 0; rank < hierarchy.ranks(); ++rank)
+      inside = std::max(inside, hierarchy.distance(rank / topo::small_group * topo::small_group, rank));
+  }
 };
 
-// Members copy to the first rank of a group, which reduces what it has then.
+// The members of a group copy their inputs to its first rank, which reduces them.
 Work inside_groups(const Setting& on, double bytes, const Knobs& knobs) {
-  const AlignedGroups groups(on.ranks());
+  const AlignedGroups groups(on.hierarchy());
   Work work(on, bytes, knobs);
-  work.fetches(1, 1).sees(groups.members - 1).reduces_own(1, groups.members);
+  work.copies_to(groups.inside).sees(groups.members - 1, 1, groups.inside).reduces_own(1, groups.members);
   return work;
 }
 
@@ -390,33 +379,31 @@ Work inside_groups(const Setting& on, double bytes, const Knobs& knobs) {
 
 Terms reduce_grouped(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
-  const int groups = AlignedGroups(on.ranks()).count;
+  const int groups = AlignedGroups(on.hierarchy()).count;
   Work work = inside_groups(on, bytes, knobs);
   return groups > 1 ? work.fetches(0, 1).sees(groups - 1).reduces_own(1, groups).total() : work.copies(1).total();
 }
 Terms allreduce_grouped(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
-  const int groups = AlignedGroups(on.ranks()).count;
+  const int groups = AlignedGroups(on.hierarchy()).count;
   Work work = inside_groups(on, bytes, knobs);
   work.sees(groups - 1, groups - 1).reduces(1, groups);
-  return work.sees(1, topo::small_group - 1).fetches(1, 1).total();
+  return work.sees(1, topo::small_group - 1, AlignedGroups(on.hierarchy()).inside).fetches(1, 1).total();
 }
 // Each member of a group reduces a share.
 Terms reduce_scatter_grouped(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  const AlignedGroups groups(p);
+  const AlignedGroups groups(on.hierarchy());
   Work work(on, bytes, knobs);
-  topo::Distance inside = topo::Distance::self;
-  for (int rank = 1; rank < groups.members; ++rank) inside = std::max(inside, on.hierarchy().distance(0, rank));
-  work.fetches_in_group(groups.members, inside).sees(groups.members - 1);
+  work.fetches_in_group(groups.members, groups.inside).sees(groups.members - 1, 1, groups.inside);
   work.reduces_own(1.0 / groups.members, groups.members);
   return work.sees(groups.count).reduces(1.0 / p, groups.count + 1).total();
 }
-// The first rank reduces for each member what those before it have.
+// The first rank of a group reduces for each member the inputs of the members before it.
 Terms scan_grouped(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
-  const AlignedGroups groups(on.ranks());
+  const AlignedGroups groups(on.hierarchy());
   Work work = inside_groups(on, bytes, knobs);
   for (int members = 2; members < groups.members; ++members) work.reduces_own(1, members);
   return work.sees(groups.count, on.ranks() - 1).reduces(1, groups.count + 1).total();

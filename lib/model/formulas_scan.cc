@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scans: the last rank decides, or the busiest one.
+// Scans: the time of the last rank, or of the busiest one.
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -13,18 +13,18 @@ Terms scan_all_read(const Setting& on, double bytes, const Knobs& knobs) {
   return allreduce_all_read(on, bytes, knobs);
 }
 
-// In each of log2 p steps a rank combines what it has with the total of the ranks before its block.
 namespace {
 
-// `again`: of the additions that the busiest rank makes, so many it makes twice.
+// In each of log2 p steps a rank combines its partial result with the total of the ranks before its block. `again`: the
+// number of additions that the busiest rank makes twice.
 Terms sklansky(const Setting& on, double bytes, const Knobs& knobs, int again) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
   const Passes passes(bytes, knobs.chunk_bytes);
-  // The busiest rank is the one whose number has most ones, most often without the largest step.
+  // The busiest rank is the one whose number has most set bits; usually it takes no part in the largest step.
   int most_ones = 0;
   for (int rank = 0; rank < p; ++rank) most_ones = std::max(most_ones, std::popcount(unsigned(rank)));
-  Terms first = moving(on.stage_us(passes.bytes)), work;
+  Terms first = transfer(on.stage_us(passes.bytes)), work;
   double busiest_us = 0;
   for (int step = 1, number = 1; step < p; step *= 2, ++number) {
     // The upper half of a block reads the total of the last rank of the lower half.
@@ -32,7 +32,7 @@ Terms sklansky(const Setting& on, double bytes, const Knobs& knobs, int again) {
     for (int rank = 1; rank <= std::min(step, p - step); ++rank) readers.push_back(rank);
     const double link_us = passes.bytes * on.link_us_per_byte(0, readers, false, true);
     const topo::Distance distance = on.hierarchy().distance(step - 1, std::min(2 * step, p) - 1);
-    Terms add = moving(on.add_us(passes.bytes, distance)) + Terms{.startup_us = on.access().startup_us[distance]};
+    Terms add = transfer(on.add_us(passes.bytes, distance)) + Terms{.startup_us = on.access().startup_us[distance]};
     const double times = step < 1 << again ? 2 : 1;
     if (number <= most_ones) work += times * add + flags(on.look_us());
     busiest_us = std::max(busiest_us, link_us);
@@ -46,7 +46,7 @@ Terms sklansky(const Setting& on, double bytes, const Knobs& knobs, int again) {
 }  // namespace
 
 Terms scan_sklansky(const Setting& on, double bytes, const Knobs& knobs) { return sklansky(on, bytes, knobs, 0); }
-// A rank makes its result and, as long as its bits are ones, what it shows: the total with itself.
+// As long as the bits of its number are set, a rank makes its own result and also the total that others read.
 Terms exscan_sklansky(const Setting& on, double bytes, const Knobs& knobs) {
   return sklansky(on, bytes, knobs, std::max(int(log2_up(on.ranks())) - 3, 0));
 }
@@ -54,13 +54,14 @@ Terms exscan_sklansky(const Setting& on, double bytes, const Knobs& knobs) {
 Terms scan_fused(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  // Of its slice a rank makes every rank's prefix: one source for each bit of its length, every other of them an input that
-  // is read a second time. All ranks read the inputs of one rank after the other, at the same time.
+  // A rank makes the prefixes of all ranks for its slice. A prefix has one source for each set bit of its length; every
+  // second source is an input that is read again. All ranks read the inputs of one rank after the other, at the same
+  // time.
   return Work(on, bytes, knobs)
       .meets()
       .reads_slices()
       .fetches(0.5, p / 2.0)
-      .reduces_own(1, int(log2_up(p) / 2) + 1)
+      .reduces_again(1, int(log2_up(p) / 2) + 1)
       .fetches_slices()
       .copies_results_out()
       .meets()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bcast, allgather, barrier: everybody gets the same.
+// Bcast, allgather, barrier: all ranks receive the same data.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -24,9 +24,10 @@ Terms in_small_groups(Formula formula, topo::Counted counted, const Setting& on,
 Terms bcast_direct_read(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return {};
   const Passes passes(bytes, knobs.chunk_bytes);
-  // A root whose buffer no rank reads is free before its readers are.
+  // A root that stages ends before its readers do.
   const double end_us = on.mechanism() == Mechanism::shared_memory ? 0 : on.tiny_gather_us();
-  return flags(on.tiny_bcast_us() + end_us) + passes.number * on.copy(passes.bytes, on.ranks() - 1, on.far(), true);
+  return flags(on.tiny_bcast_us() + end_us) +
+         passes.number * on.copy(passes.bytes, on.ranks() - 1, on.farthest(), true);
 }
 
 Terms bcast_direct_write(const Setting& on, double bytes, const Knobs& knobs) {
@@ -38,22 +39,23 @@ Terms bcast_direct_write(const Setting& on, double bytes, const Knobs& knobs) {
   return flags(on.tiny_gather_us() + on.tiny_bcast_us()) + (passes.number * (on.ranks() - 1)) * one;
 }
 
-// The readers copy (p-1)/p of each pass while the root writes a p-th to one after the other.
+// In each iteration the readers copy (p-1)/p of the chunk, while the root writes the last p-th to one rank after the
+// other.
 Terms bcast_push_pull(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return {};
   const Passes passes(bytes, knobs.chunk_bytes);
-  // Slices are whole cache lines: the last one is shorter, and of a short vector there is none.
+  // Slices are whole cache lines, so the last one is shorter, and a short vector has none.
   const double slice = std::ceil(passes.bytes / p / 64) * 64, last = passes.bytes - slice * (p - 1);
   if (last <= 0) return bcast_direct_read(on, bytes, knobs) + flags(on.tiny_gather_us());
-  const Terms read = on.copy(slice * (p - 1), p - 1, on.far(), true), written = (p - 1) * on.copy(last);
+  const Terms read = on.copy(slice * (p - 1), p - 1, on.farthest(), true), written = (p - 1) * on.copy(last);
   return flags(on.tiny_bcast_us() + on.tiny_gather_us()) +
          passes.number * (read.total_us() > written.total_us() ? read : written);
 }
 
 namespace {
 
-// What the ranks of a round, who read at the same time, have from the busiest of each kind of place.
+// The streams of one round, in which ranks read at the same time, out of the busiest L3, NUMA node and socket.
 class Round {
  public:
   explicit Round(const Setting& on) : on_(on) {}
@@ -61,7 +63,7 @@ class Round {
     const topo::Place &from = on_.hierarchy().place(holder), &to = on_.hierarchy().place(reader);
     const topo::Distance distance = on_.hierarchy().distance(holder, reader);
     farthest_ = std::max(farthest_, distance);
-    // Neighbours below an L3 share a fetch.
+    // Consecutive readers on one L3 share a fetch.
     if (to.l3 >= 0 && (to.l3 == from.l3 || (to.l3 == last_l3_ && holder == last_holder_))) return;
     last_l3_ = to.l3, last_holder_ = holder;
     const auto count = [](std::vector<int>& of, int index, double& most) {
@@ -74,7 +76,8 @@ class Round {
     if (distance >= topo::Distance::node) count(socket_, from.package, streams_.socket);
   }
   topo::Distance farthest() const { return farthest_; }
-  // Copies of so many bytes; of the first round they come from the root's memory, if `cached` is false.
+  // The time that the links need if each stream has `bytes`. `cached`: the data is in the holder's caches, not in
+  // memory.
   double links_us(double bytes, bool cached) const {
     Load load{.l3 = bytes * streams_.l3, .numa = bytes * streams_.numa, .socket = bytes * streams_.socket};
     if (!cached) std::swap(load.l3, load.memory);
@@ -91,8 +94,8 @@ class Round {
 
 }  // namespace
 
-// In a round every rank that has the data serves k ranks, the farthest ones first. One that forwards it through slots stores
-// it twice.
+// In each round every rank that has the data serves k ranks, the farthest ones first. A rank that forwards data through
+// slots stores it twice.
 Terms bcast_knomial(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return {};
@@ -117,7 +120,7 @@ Terms bcast_knomial(const Setting& on, double bytes, const Knobs& knobs) {
     const double again_us = through_slots && stride > 1 ? on.stage_us(passes.bytes) / 2 : 0;
     one.transfer_us = std::max(one.transfer_us + again_us, round.links_us(passes.bytes, cached) - one.lock_us);
     sum += passes.number * one;
-    // Each round ends with flags back to the holder and begins with one from it.
+    // Each round ends with flags to the holder, and the next one begins with a flag from it.
     if (stride > 1) sum += flags(2 * on.flag_us(round.farthest()) + (most - 1) * on.look_us());
   }
   return sum;
@@ -148,13 +151,13 @@ Terms bcast_scatter_allgather_doubling(const Setting& on, double bytes, const Kn
 Terms bcast_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return {};
   const Passes passes(bytes, knobs.chunk_bytes);
-  // What one pass takes on each level, where it is slowest.
+  // The time of one iteration on each level: its slowest copy.
   std::vector<Terms> stages(size_t(on.hierarchy().levels()));
   for (const Hop& hop : on.hops()) {
     const bool cached = !hop.from_root || bytes <= own_cache_bytes(on.table());
     Terms stage = on.copy_through(hop.through, hop.distance, passes.bytes, cached) + flags(on.flag_us(hop.distance));
-    // What goes on through slots is stored twice.
-    if (on.mechanism() == Mechanism::shared_memory && hop.passes_on)
+    // A rank that forwards data through slots stores it twice.
+    if (on.mechanism() == Mechanism::shared_memory && hop.forwards)
       stage.transfer_us = std::max(stage.transfer_us,
                                    on.copy(passes.bytes, 1, hop.distance).transfer_us + on.stage_us(passes.bytes) / 2);
     Terms& slowest = stages[size_t(hop.level)];
@@ -165,9 +168,9 @@ Terms bcast_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
     sum += stage;
     if (stage.total_us() > slowest.total_us()) slowest = stage;
   }
-  // Later passes find their flag there already.
+  // In later iterations the flag has been posted before the wait.
   slowest.flags_us = on.look_us();
-  return sum + (passes.number - 1) * slowest + flags(on.flag_us(on.far()));
+  return sum + (passes.number - 1) * slowest + flags(on.flag_us(on.farthest()));
 }
 
 Terms bcast_grouped(const Setting& on, double bytes, const Knobs& knobs) {
@@ -178,10 +181,10 @@ Terms bcast_shm_pipelined(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return {};
   const Passes passes(bytes, knobs.chunk_bytes);
-  // YHCCL Alg. 3: the root's copy into the slots runs beside the others' copies out of them.
+  // YHCCL Alg. 3: the root copies into the slots while the other ranks copy out of them.
   const double work_set = bytes * p + 2 * passes.bytes;
-  const Terms in = moving(on.stage_us(passes.bytes, work_set));
-  const Terms read = on.copy(passes.bytes, p - 1, on.far(), true);
+  const Terms in = transfer(on.stage_us(passes.bytes, work_set));
+  const Terms read = on.copy(passes.bytes, p - 1, on.farthest(), true);
   const Terms& slower = in.total_us() > read.total_us() ? in : read;
   return in + flags(on.tiny_bcast_us()) + read + (passes.number - 1) * (slower + flags(on.look_us()));
 }
@@ -191,7 +194,7 @@ Terms bcast_shm_pipelined(const Setting& on, double bytes, const Knobs& knobs) {
 namespace {
 
 Terms around(const Setting& on, double bytes, const Knobs& knobs) {
-  return moving(knobs.in_place ? 0 : on.memcpy_us(bytes)) + flags(on.tiny_allgather_us());
+  return transfer(knobs.in_place ? 0 : on.memcpy_us(bytes)) + flags(on.tiny_allgather_us());
 }
 
 Terms ring_from_sources(const Setting& on, double bytes, const Knobs& knobs) {
@@ -208,11 +211,11 @@ Terms allgather_ring_neighbor(const Setting& on, double bytes, const Knobs& knob
   topo::Distance distance = topo::Distance::self;
   for (int rank = 0; rank < p; ++rank)
     distance = std::max(distance, on.hierarchy().distance(rank, ((rank - j) % p + p) % p));
-  // The slowest neighbour holds up all, and each step waits for a flag of it. Where slots are between the ranks all but the
-  // last block go into those, too.
+  // All ranks wait for the slowest neighbour, and each step waits for its flag. With staging a rank also copies all but
+  // the last block to its slots.
   const double again_us = on.mechanism() == Mechanism::shared_memory ? on.stage_us(bytes) : 0;
   return around(on, bytes, knobs) +
-         (p - 1) * (on.copy(bytes, 1, distance) + flags(on.flag_us(distance)) + moving(again_us));
+         (p - 1) * (on.copy(bytes, 1, distance) + flags(on.flag_us(distance)) + transfer(again_us));
 }
 
 Terms allgather_ring_source_read(const Setting& on, double bytes, const Knobs& knobs) {
@@ -222,8 +225,8 @@ Terms allgather_ring_source_write(const Setting& on, double bytes, const Knobs& 
   return ring_from_sources(on, bytes, knobs);
 }
 
-// Adds ceil(lg p) steps in which each rank gets as much again as it has, the last time what is missing: a copy for each
-// block, and where slots are between the ranks another one of what it passes on.
+// Adds ceil(lg p) steps. In each one a rank doubles its number of blocks (the last step adds the missing ones): one
+// copy per block, and with staging a second one of each block that it forwards.
 void add_doublings(Terms& sum, const Setting& on, double bytes) {
   const int p = on.ranks(), steps = log2_up(p);
   int have = 1;
@@ -235,7 +238,7 @@ void add_doublings(Terms& sum, const Setting& on, double bytes) {
     one.transfer_us = std::max(one.transfer_us, on.us(on.shifted(bytes * blocks, have)) - one.lock_us);
     sum += one + flags(on.flag_us(distance));
     if (step + 1 < steps && on.mechanism() == Mechanism::shared_memory)
-      sum += moving(on.stage_us(bytes * blocks) + blocks * on.step_us());
+      sum += transfer(on.stage_us(bytes * blocks) + blocks * on.step_us());
   }
 }
 
@@ -244,13 +247,13 @@ Terms allgather_recursive_doubling(const Setting& on, double bytes, const Knobs&
   const Passes passes(bytes, knobs.chunk_bytes);
   Terms sum;
   add_doublings(sum, on, passes.bytes);
-  // Not a power of two: those left out get what was gathered without them in one more step.
+  // If p is not a power of two, the remaining ranks fetch the result of the others in one more step.
   const int below = 1 << int(std::log2(std::max(p, 1)));
   if (below != p) {
-    Terms last = on.copy(passes.bytes * below) + flags(on.flag_us(on.far()));
+    Terms last = on.copy(passes.bytes * below) + flags(on.flag_us(on.farthest()));
     last.startup_us *= below;
     sum += last;
-    if (on.mechanism() == Mechanism::shared_memory) sum += moving(on.stage_us(passes.bytes * below / 2));
+    if (on.mechanism() == Mechanism::shared_memory) sum += transfer(on.stage_us(passes.bytes * below / 2));
   }
   return around(on, bytes, knobs) + passes.number * sum;
 }
@@ -262,13 +265,13 @@ Terms allgather_bruck(const Setting& on, double bytes, const Knobs& knobs) {
   return around(on, bytes, knobs) + passes.number * sum;
 }
 
-// First the root's memory takes all of it, then that of every rank.
+// The root gathers all blocks, then all ranks copy them.
 Terms allgather_gather_bcast(const Setting& on, double bytes, const Knobs& knobs) {
   const double all = bytes * on.ranks();
-  const Terms copies = {.startup_us = std::max(on.ranks() - 2, 0) * on.mean_startup_us()};  // one a block
+  const Terms copies = {.startup_us = std::max(on.ranks() - 2, 0) * on.mean_startup_us()};  // one per block
   Terms up = gather_parallel_write(on, bytes, knobs), down = bcast_direct_read(on, all, {});
   if (all > own_cache_bytes(on.table())) {
-    constexpr double streamed = 0.5;  // of what plain stores take
+    constexpr double streamed = 0.5;  // the traffic of non-temporal stores over that of ordinary ones
     up.transfer_us = std::max(up.transfer_us, on.us(on.stored(streamed * all, false)));
     down.transfer_us = std::max(down.transfer_us, on.us(on.stored(streamed * all, true)));
   }
@@ -287,7 +290,7 @@ Terms allgather_shm_pipelined(const Setting& on, double bytes, const Knobs& knob
   const double in = std::max(on.stage_us(passes.bytes, work_set), cached ? 0 : on.us(on.loaded(passes.bytes, true)));
   const double out = on.memcpy_us(passes.bytes, work_set) + (p - 1) * passes.bytes * on.mean_us_per_byte();
   const Terms pass =
-      moving(in + out) + Terms{.startup_us = (p - 1) * on.mean_startup_us()} + flags(on.tiny_allgather_us());
+      transfer(in + out) + Terms{.startup_us = (p - 1) * on.mean_startup_us()} + flags(on.tiny_allgather_us());
   return passes.number * pass;
 }
 
@@ -301,8 +304,8 @@ Terms allgatherv(const Setting& on, std::span<const double> counts) {
     one.transfer_us = 0;
     sum += one;
   }
-  // No step waits for another: everybody moves all the bytes, whoever has them.
-  return sum + moving(all * on.mean_us_per_byte());
+  // No step waits for another: every rank copies all bytes, whatever their distribution.
+  return sum + transfer(all * on.mean_us_per_byte());
 }
 
 // ---- barrier --------------------------------------------------------------------------------------------------------
@@ -311,7 +314,7 @@ Terms barrier_flat(const Setting& on, double, const Knobs&) {
   return on.ranks() == 1 ? Terms() : flags(on.tiny_gather_us() + on.tiny_bcast_us());
 }
 
-// Exact: when each rank is through with each step.
+// Exact: the time at which each rank ends each step.
 Terms barrier_dissemination(const Setting& on, double, const Knobs&) {
   const int p = on.ranks();
   std::vector<double> now(size_t(p), 0.0), next(size_t(p), 0.0);

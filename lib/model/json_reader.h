@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// JSON that is read strictly: every key has to be taken by somebody, and every refusal tells the line.
+// Strict JSON: a key that the reader does not know is an error, and every error names the line.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace coll::model {
 
 using nlohmann::ordered_json;
 
-// Characters of the text, counting lines as the parser takes them.
+// An iterator over the text that counts the lines as the parser reads them.
 class CountedText {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -42,8 +42,8 @@ class CountedText {
   int* line_;
 };
 
-// Where every key and every object stands, by its path ("mechanisms.cma.page_us", "choices[3].ranks"), and the first key
-// that is given twice.
+// The line of every key and object, by its path ("mechanisms.cma.page_us", "choices[3].ranks"), and the first duplicate
+// key.
 class KeyLines : public nlohmann::json_sax<ordered_json> {
  public:
   explicit KeyLines(const int& line) : line_(line) {}
@@ -77,7 +77,7 @@ class KeyLines : public nlohmann::json_sax<ordered_json> {
     bool array = false;
     size_t elements = 0;  // of an array, so far
   };
-  // Whatever is an element of an array.
+  // Notes a value if it is an element of an array.
   bool element() {
     if (levels_.empty() || !levels_.back().array) return true;
     path_ = levels_.back().path + "[" + std::to_string(levels_.back().elements++) + "]";
@@ -92,16 +92,16 @@ class KeyLines : public nlohmann::json_sax<ordered_json> {
   }
 
   const int& line_;
-  std::string path_;  // of what comes next
+  std::string path_;  // of the next value
   std::vector<Level> levels_;
 };
 
-// What is wrong with a text, as "source:line: what".
+// An error in the text: "source:line: what".
 struct Bad {
   std::string text;
 };
 
-// One object of the file: takes its keys one by one, and refuses at the end what nobody took.
+// One object of the file. Its keys are read one by one; close() rejects keys that were not read.
 class Object {
  public:
   Object(const ordered_json& json, const KeyLines& lines, std::string source, std::string path = "")
@@ -111,7 +111,7 @@ class Object {
 
   bool has(const char* key) const { return json_.contains(key); }
   double number(const char* key, double least = 0, double most = 1e300) {
-    const ordered_json& value = take(key);
+    const ordered_json& value = value_of(key);
     if (!value.is_number()) fail(join(key), "must be a number");
     const double number = value.get<double>();
     if (!(number >= least)) fail(join(key), "must be at least " + std::to_string(least));
@@ -119,22 +119,22 @@ class Object {
     return number;
   }
   double number_or(const char* key, double otherwise) { return has(key) ? number(key) : otherwise; }
-  // A slope of a fit may be negative.
+  // As number(), but may be negative.
   double slope(const char* key) { return number(key, -1e9); }
   std::string text(const char* key) {
-    const ordered_json& value = take(key);
+    const ordered_json& value = value_of(key);
     if (!value.is_string()) fail(join(key), "must be a text");
     return value.get<std::string>();
   }
   bool truth(const char* key) {
-    const ordered_json& value = take(key);
+    const ordered_json& value = value_of(key);
     if (!value.is_boolean()) fail(join(key), "must be true or false");
     return value.get<bool>();
   }
-  Object object(const char* key) { return Object(take(key), lines_, source_, join(key)); }
-  // Elements that are no objects are refused.
+  Object object(const char* key) { return Object(value_of(key), lines_, source_, join(key)); }
+  // Elements that are not objects are errors.
   std::vector<Object> array(const char* key) {
-    const ordered_json& value = take(key);
+    const ordered_json& value = value_of(key);
     if (!value.is_array()) fail(join(key), "must be an array");
     std::vector<Object> elements;
     for (size_t i = 0; i < value.size(); ++i)
@@ -148,7 +148,7 @@ class Object {
   }
   // One number for all distances, or an object of them.
   ByDistance by_distance(const char* key, double least) {
-    if (take(key).is_number()) return ByDistance::all(number(key, least));
+    if (value_of(key).is_number()) return ByDistance::all(number(key, least));
     Object given = object(key);
     ByDistance made;
     std::array<bool, topo::distance_count> known{};
@@ -167,18 +167,18 @@ class Object {
   }
   void close() const {
     for (const auto& item : json_.items())
-      if (!taken_.contains(item.key())) {
+      if (!read_.contains(item.key())) {
         std::string known;
-        for (const std::string& key : taken_) known += (known.empty() ? "" : ", ") + key;
+        for (const std::string& key : read_) known += (known.empty() ? "" : ", ") + key;
         fail(join(item.key()), "is not a key of a table; the keys here are " + known);
       }
   }
   // Throws Bad for the value of `key`.
-  [[noreturn]] void refuse(const char* key, const std::string& what) const { fail(join(key), what); }
+  [[noreturn]] void reject(const char* key, const std::string& what) const { fail(join(key), what); }
 
  private:
   [[noreturn]] void fail(const std::string& path, const std::string& what) const {
-    // What has no line of its own stands where the innermost thing around it does.
+    // A path without a line takes the line of the innermost object or array around it.
     auto found = lines_.lines.find(path);
     for (std::string around = path; found == lines_.lines.end() && !around.empty();) {
       const size_t end = around.find_last_of(".[");
@@ -188,8 +188,8 @@ class Object {
     throw Bad{source_ + ":" + std::to_string(found == lines_.lines.end() ? 1 : found->second) + ": " +
               (path.empty() ? "the table" : "'" + path + "'") + " " + what};
   }
-  const ordered_json& take(const char* key) {
-    taken_.insert(key);
+  const ordered_json& value_of(const char* key) {
+    read_.insert(key);
     if (!json_.contains(key)) fail(path_, "has no '" + std::string(key) + "'");
     return json_[key];
   }
@@ -198,7 +198,7 @@ class Object {
   const ordered_json& json_;
   const KeyLines& lines_;
   std::string source_, path_;
-  std::set<std::string> taken_;
+  std::set<std::string> read_;
 };
 
 }  // namespace coll::model

@@ -43,12 +43,12 @@ Status read_own_table(const std::string& path, const Fingerprint& running, Table
 }
 
 double distance(const Fingerprint& a, const Fingerprint& b) {
-  // How often one number is twice the other; what is not known does not count.
+  // |log2| of the ratio of two numbers; 0 if one of them is unknown.
   const auto twice = [](double one, double other) {
     return one > 0 && other > 0 ? std::abs(std::log2(one / other)) : 0.0;
   };
   const auto per = [](double of, int parts) { return parts > 0 ? of / parts : 0.0; };
-  // Without an L3 it is the NUMA node whose cores share.
+  // Without an L3 the cores of a NUMA node count as sharing a cache.
   const auto sharing = [&](const Fingerprint& of) { return per(of.cores, of.l3s > 0 ? of.l3s : of.numas); };
   const auto l3 = [&](const Fingerprint& of) { return per(double(of.l3_bytes) * of.l3s, of.cores); };
   return twice(a.cores, b.cores) + twice(a.sockets, b.sockets) +
@@ -58,7 +58,7 @@ double distance(const Fingerprint& a, const Fingerprint& b) {
 
 namespace {
 
-// The machines that the first fitting line of machines/families.txt names.
+// The tables that the first matching line of machines/families.txt names.
 template <typename Fits>
 std::vector<Table> tables_of(Fits fits) {
   std::istringstream lines(machine_families);
@@ -98,7 +98,7 @@ std::shared_ptr<const Table> nearest_table(const Fingerprint& running) {
   if (kept != nullptr && known == running) return kept;
   const std::vector<Table> tables = relatives(running);
   auto made = std::make_shared<Table>(tables.front());
-  // Of processors whose texts say nothing about CMA: as on their relatives, or on any.
+  // If the table lacks CMA: that of a table of the same family, or of any table.
   Access& cma = made->access[size_t(Mechanism::cma)];
   for (const auto& others : {tables, tables_of([](std::string_view key) { return key == "cma"; })})
     for (const Table& other : others)

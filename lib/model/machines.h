@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finding a table: the machines that the library brings, files, and the one of the running machine.
+// Finds tables: those of the built-in machines, files, and the one of the running machine.
 #pragma once
 
 #include <memory>
@@ -14,28 +14,27 @@ namespace coll::model {
 // Names of the built-in machines, ascending: "arm-n1", "broadwell", "default" ...
 std::vector<std::string> machine_names();
 
-// A built-in machine by its name, or a file by its path (what contains a slash or ends in .json). Whoever names a machine
-// has asked for it: it need not be the running one. Thread-safe.
+// Reads the table of a built-in machine by its name, or a file by its path (a text with a slash, or that ends in
+// .json). It need not be the table of the running machine. Thread-safe.
 topo::Status find_machine(const std::string& name_or_path, Table& table);
 
-// The table in `path`, only if it was measured on the machine that `running` tells; else a sentence that says in what the
-// two differ.
+// Reads the table in `path` if it was measured on the machine that `running` identifies; otherwise the error names the
+// first difference.
 topo::Status read_own_table(const std::string& path, const Fingerprint& running, Table& table);
 
-// How far two machines are from each other: how often cores, sockets, NUMA nodes of a socket and cores below an L3 (without
-// one: in a NUMA node) double from one to the other, and half of that for the L2 of a core and its share of the L3. What one
-// of them does not know does not count.
+// The difference of two machines: the sum of |log2| of the ratios of their cores, sockets, NUMA nodes per socket and
+// cores per L3 (per NUMA node without an L3), plus half of it for the L2 and for a core's share of the L3. Unknown
+// values are left out.
 double distance(const Fingerprint& a, const Fingerprint& b);
 
-// The built-in table that comes closest when nothing was measured: of those of the processor's family the one at the least
-// distance, or of all; always one.
+// The built-in table to use without measurements: the nearest table of the processor's family, or else of all families.
 Table builtin_table(const Fingerprint& running);
 
-// The same with all mechanisms, to price with. Kept per process.
+// builtin_table() completed with all mechanisms, for prices. Cached per process. Thread-safe.
 std::shared_ptr<const Table> nearest_table(const Fingerprint& running);
 
-// Adds mechanisms that a table lacks: memory is mapped at the speed of shared memory, and where CMA is known, kcoll copies as
-// it does, from pinned pages without locking them.
+// Adds the mechanisms that a table lacks: mapped memory is as fast as shared memory. If the table has CMA, kcoll is as
+// fast as CMA, and with pinned pages it locks none.
 void complete_mechanisms(Table& table);
 
 }  // namespace coll::model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The files of machines/ as CMakeLists.txt compiles them in.
+// The files of machines/, compiled in by CMakeLists.txt.
 #pragma once
 
 #include <cstddef>

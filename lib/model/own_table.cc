@@ -48,17 +48,19 @@ std::string table_path(const std::vector<std::string>& directories, const topo::
   return "";
 }
 
-Found find_table(const std::string& wish, const std::vector<std::string>& directories, const topo::Machine& running) {
+Found find_table(const std::string& requested, const std::vector<std::string>& directories,
+                 const topo::Machine& running) {
   Found out;
-  out.path = wish.empty() ? table_path(directories, running) : wish;
-  if (out.path.empty() || wish == "none") return out;
+  out.path = requested.empty() ? table_path(directories, running) : requested;
+  if (out.path.empty() || requested == "none") return out;
   const Fingerprint here = fingerprint_of(running);
-  const topo::Status status = wish.empty() ? read_own_table(out.path, here, out.table) : find_machine(wish, out.table);
+  const topo::Status status =
+      requested.empty() ? read_own_table(out.path, here, out.table) : find_machine(requested, out.table);
   out.found = status.ok();
   out.remark = status.text();
-  if (!out.found || wish.empty()) return out;
+  if (!out.found || requested.empty()) return out;
   if (const std::string other = difference(out.table.fingerprint, here); !other.empty())
-    out.remark = wish + ": was measured on another machine (" + other + "); used because COLL_TABLE names it";
+    out.remark = requested + ": was measured on another machine (" + other + "); used because COLL_TABLE names it";
   return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the tables of measured machines are kept, and which one a communicator uses.
+// The files of measured tables, and which one a communicator uses.
 #pragma once
 
 #include <string>
@@ -10,23 +10,26 @@
 
 namespace coll::model {
 
-// The name of a machine's file: "intel-xeon-processor-1s1n2c-4f2a91c0.json". It follows from processor, counts and caches alone, so that a
-// table outlives a new kernel as a file, and whoever finds it can say what has changed.
+// The name of a machine's file: "intel-xeon-processor-1s1n1l2c-4f2a91c0.json". It depends on processor, counts and
+// caches only, so that after a kernel update the file is still found, and find_table() can report what has changed.
 std::string table_file_name(const Fingerprint& of);
 
-// The file of the first of `directories` that has one for this machine, "" when none has. A described machine has none.
+// The path of this machine's file in the first of `directories` that has one; "" if none has, or if `running` is not
+// the running machine.
 std::string table_path(const std::vector<std::string>& directories, const topo::Machine& running);
 
-// What was found, and what there is to say about it.
+// The result of find_table().
 struct Found {
   bool found = false;
-  Table table;         // when found
-  std::string path;    // or the name of a built-in machine
-  std::string remark;  // "": nothing to say. A table of another machine that was asked for; one that cannot be used
+  Table table;         // if found
+  std::string path;    // of the file, or the name of a built-in machine
+  std::string remark;  // why the table cannot be used, or that it was measured on another machine; otherwise ""
 };
 
-// `wish` (COLL_TABLE): a built-in machine's name or a path, used whatever machine it is of; "none": no table; "": that of
-// table_path(), only when it was measured on this very machine. `running` as topo::load() gives it. Reads files; thread-safe.
-Found find_table(const std::string& wish, const std::vector<std::string>& directories, const topo::Machine& running);
+// `requested` (COLL_TABLE): the name of a built-in machine or a path, which is used for any machine; "none": no table;
+// "": the file of table_path(), if it was measured on the running machine. `running` comes from topo::load(). Reads
+// files. Thread-safe.
+Found find_table(const std::string& requested, const std::vector<std::string>& directories,
+                 const topo::Machine& running);
 
 }  // namespace coll::model

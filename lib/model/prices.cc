@@ -13,7 +13,7 @@ namespace coll::model {
 
 namespace {
 
-// What the formulas read, in short.
+// Short names of the parameters that formulas read.
 constexpr Reads none, chunk = {.chunk = true}, both = {.k = true, .chunk = true}, stride = {.j = true};
 using enum Staging;
 using enum Means;
@@ -159,7 +159,7 @@ constexpr Row all[] = {
     {"reduce_scatter", "rabenseifner", "reduce_scatter / Rabenseifner: 5p(1/2 + 1/4 + ... + 1/p)", "YHCCL Table 1",
      reduce_scatter_rabenseifner, chunk, nothing, staged, {2, 2}},
     {"reduce_scatter", "in_order_tree", "reduce_scatter / even ranks copy in, odd ranks reduce in place and join: 3p+1-2/p",
-     "this project", reduce_scatter_in_order_tree, chunk, nothing, staged},
+     "this project", reduce_scatter_in_order_tree, chunk, nothing, staged, {1}},
     {"reduce_scatter", "dpml", "reduce_scatter / DPML: 3p+1", "YHCCL Table 1",
      reduce_scatter_dpml, chunk, nothing, staged, {1, 2}},
     {"reduce_scatter", "dpml_two_level", "reduce_scatter / two-level DPML, at most 256 KiB", "YHCCL 5.1",
@@ -220,7 +220,7 @@ plan::Collective collective_of(const Row& row) {
   return plan::Collective(named);
 }
 
-// As the generators cut chunks so that the slots of one pass have room (ring_of_blocks of lib/algo).
+// Shortens the chunk so that the slots of one iteration have room, as the generators do (ring_of_blocks in lib/algo).
 double chunk_in_slots(const Row& row, int ranks, double chunk_bytes, int slots) {
   const double blocks = double(row.slots.per_rank) * ranks + row.slots.more;
   if (blocks == 0 || chunk_bytes <= 0) return chunk_bytes;
@@ -231,7 +231,7 @@ double chunk_in_slots(const Row& row, int ranks, double chunk_bytes, int slots) 
   return std::min(std::max(std::floor(room / depth / line) * line, line), chunk_bytes);
 }
 
-// What the rank that has the bytes touches, and the one that gets them.
+// The memory that the sending and the receiving rank touch.
 Footprint footprint(const Row& row, double bytes, int ranks, const Knobs& knobs) {
   const plan::Collective collective = collective_of(row);
   if (collective == plan::Collective::barrier || bytes <= 0) return {};
@@ -244,7 +244,7 @@ Footprint footprint(const Row& row, double bytes, int ranks, const Knobs& knobs)
     case plan::Collective::scatter: return {send + recv, recv, chunk, ring};
     case plan::Collective::gather:
     case plan::Collective::reduce: return {send, send + recv, chunk, ring};
-    // Its bytes are the vector's.
+    // `bytes` is the size of the vector.
     case plan::Collective::reduce_scatter: return {bytes + bytes / ranks, bytes + bytes / ranks, chunk, ring};
     default: return {send + recv, send + recv, chunk, ring};
   }
@@ -277,29 +277,29 @@ const Row* find_row(std::string_view collective, std::string_view algorithm) {
 
 namespace {
 
-// What one rank has for the collective and gets from it; of rooted ones the root, or the others.
+// The bytes that one rank sends and receives; of a rooted collective the root, or each of the other ranks.
 struct Buffers {
   double send = 0, recv = 0;
-  bool all_send = true, all_recv = true;  // as many as there are ranks, or one
+  bool all_send = true, all_recv = true;  // all ranks, or the root alone
 
   Buffers(plan::Collective collective, double bytes, int ranks) {
     const double blocks = ranks;
     send = bytes * (plan::has_blocks(collective, plan::Buffer::send) ? blocks : 1);
     recv = bytes * (plan::has_blocks(collective, plan::Buffer::recv) ? blocks : 1);
-    // Its bytes are the vector's.
+    // `bytes` is the size of the vector.
     if (collective == plan::Collective::reduce_scatter) send = bytes, recv = bytes / ranks;
     all_send = collective != plan::Collective::bcast && collective != plan::Collective::scatter;
     all_recv = collective != plan::Collective::reduce && collective != plan::Collective::gather;
   }
 };
 
-// What passes the busiest links: no run ends before it has.
+// What passes the busiest links, which limits every run.
 struct Passed {
-  Load in, out;  // what is loaded from the buffers that ranks send, by themselves; all else
+  Load in, out;  // in: what ranks load from their own send buffers; out: all other traffic
   Load all() const { return Load(in) += out; }
 };
-// How often a rank of the busiest NUMA node stores its result, chunk by chunk: in every step of `sklansky`, but one of an odd
-// rank's results goes into slots.
+// How often a rank of the busiest NUMA node stores its result, on average. In `sklansky` a rank stores it in each of
+// its steps; an odd rank stores one of these results to slots instead.
 double stores_of_result(const Row& row, const topo::Hierarchy& hierarchy) {
   if (row.algorithm != "sklansky") return 1;
   std::vector<std::pair<double, int>> by_numa;
@@ -314,10 +314,10 @@ double stores_of_result(const Row& row, const topo::Hierarchy& hierarchy) {
     if (ranks > 0) most = std::max(most, stores / ranks);
   return most;
 }
-// Where ranks wait for what others make of the data, links are not full all the time: this share of what a rank does beside
-// them adds to the time.
+// If ranks wait for each other's results, links are idle for a part of the time: this share of a rank's own work adds
+// to the time of the links.
 constexpr double not_hidden = 0.05;
-// How much of what could overlap does, when a call has several passes.
+// The share of staging that overlaps other work if a call has several iterations.
 constexpr double overlapping_passes = 0.25;
 Passed passed(const Row& row, const Setting& on, double bytes) {
   const plan::Collective collective = collective_of(row);
@@ -330,37 +330,37 @@ Passed passed(const Row& row, const Setting& on, double bytes) {
   load += on.spread(row.traffic.shared * unit);
   Load in;
   if (buffers.send > own_cache_bytes(table)) {
-    const double seen = row.traffic.from_send * buffers.recv;
+    const double direct = row.traffic.from_send * buffers.recv;
     if (on.mechanism() == Mechanism::shared_memory) in = on.loaded(buffers.send, buffers.all_send);
-    else if (seen > 0) load += on.loaded(buffers.all_send ? seen : seen * on.ranks(), buffers.all_send);
+    else if (direct > 0) load += on.loaded(buffers.all_send ? direct : direct * on.ranks(), buffers.all_send);
     else if (buffers.all_send) in = on.loaded(buffers.send, true);
   }
   if (buffers.recv > result_cache_bytes(table)) {
-    // A plain store fetches the line first.
+    // An ordinary store loads the line first.
     const double work_set =
         on.ranks() * (buffers.all_send ? buffers.send : 0) + on.ranks() * (buffers.all_recv ? buffers.recv : 0);
     const bool streams = table.thresholds.non_temporal_bytes > 0 && work_set > table.thresholds.non_temporal_bytes &&
                          !plan::is_reduction(collective);
-    load += on.stored(stores_of_result(row, on.hierarchy()) *
-                          (streams ? buffers.recv * (1 + row.traffic.passed_on) / 2 : buffers.recv),
-                      buffers.all_recv);
+    load += on.stored(
+        stores_of_result(row, on.hierarchy()) * (streams ? buffers.recv * (1 + row.traffic.reused) / 2 : buffers.recv),
+        buffers.all_recv);
   }
   return {in, load};
 }
 
-// Two things that different ranks do, chunk by chunk.
+// The time of two parts of a call that different ranks do concurrently, chunk by chunk.
 Terms pipelined(const Terms& one, const Terms& other, double chunks) {
   return one.total_us() > other.total_us() ? one + 1 / chunks * other : other + 1 / chunks * one;
 }
 
 }  // namespace
 
-Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& asked) {
-  Knobs knobs = asked;
+Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& requested) {
+  Knobs knobs = requested;
   const double whole = row.collective == "reduce_scatter" ? bytes / on.ranks() : bytes;  // chunks are cut from blocks
   const double wanted = knobs.chunk_bytes > 0 ? knobs.chunk_bytes : std::max(whole, 64.0);
   knobs.chunk_bytes = chunk_in_slots(row, on.ranks(), wanted, knobs.depth);
-  if (row.algorithm.starts_with("scatter_allgather")) knobs.chunk_bytes *= on.ranks();  // it is of a slice
+  if (row.algorithm.starts_with("scatter_allgather")) knobs.chunk_bytes *= on.ranks();  // a chunk is part of a slice
   const double chunks = Passes(whole, knobs.chunk_bytes).number;
   knobs.chunk_bytes = knobs.chunk_bytes < whole ? knobs.chunk_bytes * bytes / whole : 0;
   const bool is_staged = on.mechanism() == Mechanism::shared_memory && on.ranks() > 1;
@@ -370,19 +370,19 @@ Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& asked) 
   const bool by_others = row.collective == "bcast" || row.collective == "scatter" || row.collective == "gather";
   const Passed through = passed(row, sized, bytes);
   const double in_us = sized.us(through.in), out_us = sized.us(through.out), all_us = sized.us(through.all());
-  const double moving_us = terms.startup_us + terms.transfer_us;
+  const double copying_us = terms.startup_us + terms.transfer_us;
   if (is_staged && !by_others && row.staging != nothing) {
-    // All ranks stage, then what is staged moves on. Several passes overlap in part, as ranks drift apart.
-    const double in_turn_us = std::max(staged_us, in_us) + std::max(moving_us, out_us);
-    const double together_us = std::max(staged_us + moving_us, all_us);
+    // All ranks stage, then fetch what others have staged. Several iterations overlap in part, as ranks drift apart.
+    const double in_turn_us = std::max(staged_us, in_us) + std::max(copying_us, out_us);
+    const double together_us = std::max(staged_us + copying_us, all_us);
     const double us = in_turn_us + (chunks > 1 ? overlapping_passes * (together_us - in_turn_us) : 0);
-    terms.transfer_us += us - moving_us;
+    terms.transfer_us += us - copying_us;
     return terms;
   }
-  const bool passed_on = row.collective == "bcast" || plan::is_reduction(collective_of(row));
-  const double beside_us = passed_on ? not_hidden * moving_us : 0;
-  terms.transfer_us += std::max(all_us + beside_us - moving_us, 0.0);
-  const Terms staging = moving(staged_us);
+  const bool waits_for_results = row.collective == "bcast" || plan::is_reduction(collective_of(row));
+  const double idle_us = waits_for_results ? not_hidden * copying_us : 0;
+  terms.transfer_us += std::max(all_us + idle_us - copying_us, 0.0);
+  const Terms staging = transfer(staged_us);
   const double rounds =
       row.reads.k && row.collective != "bcast" ? std::ceil(double(on.ranks()) / std::max(knobs.k, 1)) : 1;
   if (!by_others || (knobs.depth == 1 && rounds == 1)) return terms + staging;
@@ -401,7 +401,7 @@ Priced price(const Row& row, const Table& table, const topo::Hierarchy& hierarch
       if (best.row == nullptr || terms.total_us() < best.terms.total_us()) best = {&row, mechanism, knobs, terms};
     };
     for (int k = 1; k <= most_k; ++k) {
-      // A neighbour ring reaches everybody only so.
+      // Otherwise a neighbour ring does not reach all ranks.
       if (row.reads.j && std::gcd(ranks, k) != 1) continue;
       consider({.k = k});
       for (double chunk = least_chunk; row.reads.chunk && chunk < std::min(bytes, 2 * most_chunk); chunk *= 2)

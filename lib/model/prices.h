@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every row of the table of algorithms with its formula, and the ranking of all that apply to one question.
+// The table of algorithms with their formulas, and the ranking of those that apply to a call.
 #pragma once
 
 #include <span>
@@ -12,32 +12,31 @@
 
 namespace coll::model {
 
-// What a row's formula reads besides sizes.
+// The parameters that a row's formula reads.
 struct Reads {
   bool k = false, chunk = false;
   bool j = false;  // Knobs::k is the stride of a ring
 };
 
-// What is copied once more where peers cannot see a buffer, because it goes through shared slots: by whom it takes longest.
+// The data that the busiest rank also copies into slots if peers cannot access its buffer.
 enum class Staging : uint8_t {
-  nothing,  // or the formula has it
+  nothing,  // none, or the formula includes it
   block,    // one block, or the vector
   peers,    // the blocks of all peers
 };
 
-// By which mechanisms it can go.
+// The mechanisms that an algorithm can use.
 enum class Means : uint8_t { anywhere, staged, mapped };
 
-// What every rank fetches from every other one: blocks of its own, or blocks that all fetch. Of a vector, p-th parts of it.
+// What every rank fetches from every other rank, in blocks or in p-th parts of the vector.
 struct Traffic {
-  double own = 0, shared = 0;
-  double passed_on = 0;  // the share of what is stored that is to stay in caches, because others read it or write it
-  double from_send =
-      0;  // the share of what is received that is copied from the buffers that peers send, if they can be seen
+  double own = 0, shared = 0;  // different data for each rank, the same data for all ranks
+  double reused = 0;     // the share of the stored data that stays in caches, because other ranks read or write it
+  double from_send = 0;  // the share of the received data that is copied from send buffers, if peers can access them
 };
 
-// Blocks of a chunk that the slots of one pass hold, times the ranks and besides: together they have limited room, so that
-// chunks may become shorter than they are asked for. None: one block.
+// The slots of one iteration hold per_rank * ranks + more chunks. Their room is limited, so that chunks may become
+// shorter than requested. Both 0: one chunk.
 struct Slots {
   int per_rank = 0, more = 0;
 };
@@ -58,10 +57,10 @@ std::span<const Row> rows();
 // nullptr when there is none.
 const Row* find_row(std::string_view collective, std::string_view algorithm);
 
-// The generator of a row's plans; nullptr for rows that are priced for comparison only.
+// The algorithm of a row; nullptr for rows that are priced for comparison only.
 const algo::Algorithm* registered(const Row& row);
 
-// The row's formula, and the copies into shared slots where the setting's mechanism is shared memory.
+// The row's formula, plus the copies into slots if the setting's mechanism is shared memory, plus what the links add.
 Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& knobs);
 
 struct Priced {
@@ -71,11 +70,11 @@ struct Priced {
   Terms terms;
 };
 
-// One row at its best: the mechanism among those that the machine has, k among 1 ... cores of a socket, chunks of 4 KiB
-// to 1 MiB. Vectors below the table's threshold are staged.
+// A row with its cheapest parameters: any mechanism of the machine, k from 1 to the cores of a socket, chunks from 4
+// KiB to 1 MiB. Vectors below the table's threshold are staged.
 Priced price(const Row& row, const Table& table, const topo::Hierarchy& hierarchy, double bytes);
 
-// All rows of a collective that apply to the hierarchy, cheapest first; of rows that cost the same the one listed first.
+// All rows of a collective that apply to the hierarchy, cheapest first; rows of equal cost in the table's order.
 std::vector<Priced> rank_choices(std::string_view collective, const Table& table, const topo::Hierarchy& hierarchy,
                                  double bytes);
 

@@ -24,7 +24,7 @@ CacheRates rates_at(const Table& table, double bytes) {
   if (above == of.size()) return of.back();
   const CacheRates &low = of[above - 1], &high = of[above];
   const double share = std::log(bytes / low.bytes) / std::log(high.bytes / low.bytes);
-  // Times per byte are what lies between, not rates.
+  // Times per byte are interpolated, not rates.
   const auto between = [&](double CacheRates::*rate) {
     return low.*rate <= 0 || high.*rate <= 0 ? 0 : 1 / ((1 - share) / (low.*rate) + share / (high.*rate));
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one machine costs, as data: the parameters of the contention model (CMA II), of flags, copies and reductions, and
-// of what ranks share. One JSON file per machine; read and write in table_json.h, what the numbers mean here.
+// The cost parameters of one machine: of the contention model (CMA II), of flags, copies and reductions, and of the
+// links that ranks share. One JSON file per machine, which table_json.h reads and writes.
 //
 // Units: microseconds (1e-6 s), nanoseconds where a name says so, GB/s = 1e9 bytes per second, bytes.
 #pragma once
@@ -17,8 +17,8 @@
 
 namespace coll::model {
 
-// One number per distance of two ranks, nearest first. What a file leaves out takes the value of the next nearer class
-// that it gives, else of the next farther one.
+// One number per distance of two ranks, nearest first. A distance that a file omits takes the value of the next nearer
+// distance in the file, or else of the next farther one.
 struct ByDistance {
   std::array<double, topo::distance_count> at{};
   double operator[](topo::Distance distance) const { return at[size_t(distance)]; }
@@ -29,9 +29,9 @@ struct ByDistance {
   }
 };
 
-// How much longer the lock of a page takes when c processes access one owner: a quadratic through gamma(1) = 1. The texts'
-// fits miss that point (0.11 + 1.6 on KNL), so they give the two slopes and the constant follows. Where c is
-// more than one socket holds, the lock travels between sockets and all of it takes `across` times as long (CMA Fig. 5).
+// How much longer locking a page takes if c processes access one owner: a quadratic with gamma(1) = 1. The papers' fits
+// do not pass through that point (0.11 + 1.6 on KNL), so only their two slopes are used. If c exceeds the ranks of a
+// socket, the lock moves between sockets, and everything takes `across` times as long (CMA Fig. 5).
 struct Gamma {
   double quadratic = 0, linear = 0;
   double across = 1;
@@ -42,12 +42,12 @@ struct Gamma {
   }
 };
 
-// The ways from one process's memory to another's.
+// The mechanisms by which a process accesses the memory of another.
 enum class Mechanism : uint8_t { cma, kcoll_first_touch, kcoll_pinned, mapped, shared_memory };
 inline constexpr std::array<Mechanism, 5> all_mechanisms = {
     Mechanism::cma, Mechanism::kcoll_first_touch, Mechanism::kcoll_pinned, Mechanism::mapped, Mechanism::shared_memory};
 const char* name(Mechanism mechanism);
-// Copies of the kernel: one call per copy, pages locked and pinned.
+// Kernel-assisted copies: one call per copy, which locks and pins pages.
 inline bool is_kernel_copy(Mechanism mechanism) {
   return mechanism == Mechanism::cma || mechanism == Mechanism::kcoll_first_touch ||
          mechanism == Mechanism::kcoll_pinned;
@@ -63,25 +63,25 @@ struct Access {
   Gamma gamma;
 };
 
-// Of one core: alone on the machine, and while all cores do the same.
+// The bandwidth of one core: alone on the machine, and while all cores do the same.
 struct Bandwidth {
   double alone_gbs = 0, all_gbs = 0;
 };
 
-// What a core pays for bytes by where they lie, while all cores do the same: of so much memory that it touches again and
-// again. Between two sizes the logarithm of the size decides.
+// The rates of a core that repeatedly touches `bytes` of memory, while all cores do the same. Between two sizes they
+// are interpolated by the logarithm of the size.
 struct CacheRates {
   double bytes = 0;
-  double load_gbs = 0, store_gbs = 0;             // its own data
-  double fetch_gbs = 0;                           // loads of what a peer has just written
+  double load_gbs = 0, store_gbs = 0;             // of its own data
+  double fetch_gbs = 0;                           // loads of data that a peer has just written
   double take_gbs = 0;                            // stores into lines that a peer has read
-  double combine_gbs = 0, combine_fetch_gbs = 0;  // sources of a reduction: its own, what a peer has just written
-  double kernel_gbs = 0;  // copies by CMA, apart from their pages' locks; 0: not measured, its bandwidth counts
+  double combine_gbs = 0, combine_fetch_gbs = 0;  // sources of a reduction: its own, data that a peer has just written
+  double kernel_gbs = 0;  // copies by CMA without the locks of pages; 0: not measured, Access::bandwidth_gbs counts
 };
 
-// What many ranks share. A number of 0 is no limit.
+// The links that ranks share. 0 means no limit.
 struct Links {
-  double core_gbs = 0;    // what one core moves, whatever its ranks do
+  double core_gbs = 0;    // one core, whatever its ranks do
   double l3_gbs = 0;      // out of one L3, or out of the caches of one NUMA node where there is no L3
   double memory_gbs = 0;  // the memory of one NUMA node
   double numa_gbs = 0;    // out of one NUMA node to others
@@ -89,57 +89,57 @@ struct Links {
 };
 
 struct Thresholds {
-  double direct_bytes = 0;  // shorter vectors are staged in shared memory, longer ones seen where they are
-  double non_temporal_bytes =
-      0;  // stored data that is not read again bypasses the cache from this work set on; 0: never
+  double direct_bytes = 0;        // shorter vectors are staged; longer ones are accessed in place
+  double non_temporal_bytes = 0;  // work sets of this size or more use non-temporal stores; 0: never
 };
 
-// Which machine a table is of; two are the same when all of this is.
+// Identifies the machine of a table. Two machines are the same if all of these are equal.
 struct Fingerprint {
   std::string processor, kernel, mitigations;
   int sockets = 0, numas = 0, l3s = 0, cores = 0;
-  uint64_t l2_bytes = 0, l3_bytes = 0;  // of one instance
+  uint64_t l2_bytes = 0, l3_bytes = 0;  // of one cache
   bool l3_inclusive = false;
   bool operator==(const Fingerprint&) const = default;
 };
 
-// What the clock decided for one collective of so many ranks, up to so many bytes.
+// The algorithm that calibration measured as the fastest, for one collective, number of ranks and size class.
 struct Chosen {
   plan::Collective collective = plan::Collective::barrier;
   int ranks = 2;
-  size_t up_to_bytes = 0;  // as Question::bytes; the class ends here and begins where the one before ends
-  const algo::Algorithm* algorithm = nullptr;  // null: "latency", the hand-written paths of the executor
+  size_t up_to_bytes = 0;  // the last size of the class, as Situation::bytes; it begins after the previous class
+  const algo::Algorithm* algorithm = nullptr;  // null: "latency", the hand-written latency path
   algo::Parameters parameters;
-  bool kernel_copies = false;  // ordinary memory went by kernel copies
-  double predicted_us = 0;     // of up_to_bytes, by the model
-  double measured_us = 0;      // of up_to_bytes, by the clock; 0: never measured
+  bool kernel_copies = false;  // ordinary memory was moved by kernel-assisted copies
+  double predicted_us = 0;     // the model's price of up_to_bytes
+  double measured_us = 0;      // the measured time of up_to_bytes; 0: not measured
 };
 
 struct Table {
   std::string name, description;
-  std::string date;      // of the measurement, "2026-11-21"; "" for data from a text
+  std::string date;      // of the measurement, "2026-11-21"; "" for data from a paper
   std::string topology;  // as topo::load_synthetic() reads it
   Fingerprint fingerprint;
   std::array<Access, all_mechanisms.size()> access;
   ByDistance flag_ns;  // from a post to the waiting reader's next step
-  double line_ns = 0;  // a line serves its readers one after another, each for so long
-  double look_ns = 0;  // one look at a flag that is already there; looks at several overlap
-  double step_ns = 0;  // of the executor, for a step that costs nothing else
+  double line_ns = 0;  // a cache line serves its readers one after another, each for this time
+  double look_ns = 0;  // a wait whose flag has been posted already; several such reads overlap
+  double step_ns = 0;  // the executor's own time for a step
   Bandwidth copy, copy_non_temporal, reduce, reduce_non_temporal;  // reduce: bytes of sources combined
-  std::vector<CacheRates> caches;  // ascending by bytes; empty: not measured, the rates above count for all sizes
-  double overlap = 1;  // of a copy's loads and stores, the share of the shorter that does not hide behind the longer
+  std::vector<CacheRates> caches;  // ascending by bytes; empty: not measured, the rates above are used for all sizes
+  double overlap = 1;  // the shorter of a copy's loads and stores: the share of it that the longer one does not hide
   Links links;
   Thresholds thresholds;
   std::vector<Chosen> choices;                             // ascending by collective, ranks, up_to_bytes
-  std::vector<std::pair<std::string, std::string>> notes;  // where which number comes from
+  std::vector<std::pair<std::string, std::string>> notes;  // the sources of the numbers
 
   const Access& of(Mechanism mechanism) const { return access[size_t(mechanism)]; }
 };
 
-// The rates at `bytes`, the nearest size's beyond the ends. REQUIRES: caches are not empty.
+// The rates for `bytes`; beyond the table's ends those of the nearest size. REQUIRES: caches are not empty.
 CacheRates rates_at(const Table& table, double bytes);
 
-// Caches that `ranks` ranks have together: C = c' + p c'' (YHCCL 4.2), c'' where the last level is not inclusive.
+// The total caches of `ranks` ranks: C = c' + p c'' (YHCCL 4.2), where c'' counts only if the last level is not
+// inclusive.
 uint64_t available_cache_bytes(const Table& table, int ranks);
 
 }  // namespace coll::model

@@ -15,7 +15,7 @@ using topo::Status;
 namespace {
 
 constexpr size_t longest_bytes = size_t(16) << 20;
-constexpr double tiny = 1e-9;  // the least of what must not be zero
+constexpr double tiny = 1e-9;  // the minimum of numbers that must not be zero
 
 Fingerprint read_fingerprint(Object in) {
   Fingerprint of;
@@ -65,7 +65,7 @@ std::vector<CacheRates> read_caches(Object& in) {
                       line.number("combine_fetch_gbs", tiny), line.number_or("kernel_gbs", 0)});
     line.close();
     if (caches.size() > 1 && caches[caches.size() - 2].bytes >= caches.back().bytes)
-      line.refuse("bytes", "must be more than those before");
+      line.reject("bytes", "must be more than those before");
   }
   return caches;
 }
@@ -77,18 +77,18 @@ Chosen read_chosen(Object in) {
   const std::string collective = in.text("collective"), algorithm = in.text("algorithm");
   int known = 0;
   while (known < plan::collectives && collective != plan::name(plan::Collective(known))) ++known;
-  if (known == plan::collectives) in.refuse("collective", "is '" + collective + "', which is none");
+  if (known == plan::collectives) in.reject("collective", "is '" + collective + "', which is none");
   chosen.collective = plan::Collective(known);
   chosen.ranks = int(in.number("ranks", 2));
   chosen.up_to_bytes = size_t(in.number("up_to_bytes"));
   chosen.algorithm = algo::find(chosen.collective, algorithm);
   if (chosen.algorithm == nullptr && algorithm != latency)
-    in.refuse("algorithm",
+    in.reject("algorithm",
               "is '" + algorithm + "', which is not an algorithm of " + collective + "; run `collctl calibrate` again");
   Object parameters = in.object("parameters");
   algo::Parameters& to = chosen.parameters;
   if (parameters.has("chunk")) to.chunk_bytes = uint32_t(parameters.number("chunk", 64, 1 << 30));
-  // Tables of earlier versions have other numbers, which ran with the next power of two.
+  // Tables of earlier versions may have other depths, which ran with the next power of two.
   if (parameters.has("depth")) to.depth = std::bit_ceil(uint16_t(parameters.number("depth", 1, 1024)));
   if (parameters.has("k")) to.k = uint16_t(parameters.number("k", 1, 1024));
   if (parameters.has("j")) to.j = uint16_t(parameters.number("j", 1, 4096));
@@ -100,7 +100,7 @@ Chosen read_chosen(Object in) {
   return chosen;
 }
 
-// In the order of the table's contract, each class once.
+// Sorted as Table::choices requires; each class once.
 std::vector<Chosen> read_choices(Object& in) {
   std::vector<Chosen> choices;
   for (const Object& line : in.array("choices")) choices.push_back(read_chosen(line));
@@ -108,7 +108,7 @@ std::vector<Chosen> read_choices(Object& in) {
   std::ranges::sort(choices, {}, place);
   const auto twice = std::ranges::adjacent_find(choices, {}, place);
   if (twice != choices.end())
-    in.refuse("choices", std::string("choose twice for ") + plan::name(twice->collective) + " of " +
+    in.reject("choices", std::string("choose twice for ") + plan::name(twice->collective) + " of " +
                              std::to_string(twice->ranks) + " ranks up to " + std::to_string(twice->up_to_bytes) +
                              " bytes");
   return choices;
@@ -116,9 +116,9 @@ std::vector<Chosen> read_choices(Object& in) {
 
 Table read(Object in) {
   Table table;
-  if (in.text("schema") != "libcoll-machine") in.refuse("schema", "must be \"libcoll-machine\"");
+  if (in.text("schema") != "libcoll-machine") in.reject("schema", "must be \"libcoll-machine\"");
   if (in.number("version") != table_version)
-    in.refuse("version", "is not " + std::to_string(table_version) +
+    in.reject("version", "is not " + std::to_string(table_version) +
                              ", the version that this library reads; run `collctl calibrate` again");
   table.name = in.text("name");
   table.description = in.text("description");
@@ -129,8 +129,8 @@ Table read(Object in) {
   for (Mechanism mechanism : all_mechanisms)
     if (const char* word = name(mechanism); mechanisms.has(word))
       table.access[size_t(mechanism)] = read_access(mechanisms.object(word));
-  // Flags and slots live in shared memory: every machine has it.
-  if (!table.of(Mechanism::shared_memory).available) in.refuse("mechanisms", "has no 'shared_memory'");
+  // Flags and slots are in shared memory, so every machine has it.
+  if (!table.of(Mechanism::shared_memory).available) in.reject("mechanisms", "has no 'shared_memory'");
   mechanisms.close();
   table.flag_ns = in.by_distance("flag_ns", tiny);
   table.line_ns = in.number("line_ns");

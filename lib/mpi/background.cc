@@ -6,13 +6,12 @@
 #include "mpi/mpi_tasks.h"
 #include "mpi/placement.h"
 #include "mpi/progress.h"
+#include "mpi/signal_free_thread.h"
 
 #include <algorithm>
 #include <climits>
-#include <csignal>
 #include <cstring>
 #include <numeric>
-#include <system_error>
 #include <utility>
 
 namespace coll::shim {
@@ -143,19 +142,6 @@ bool Background::find_peers(MPI_Comm comm) {
   return good && std::ranges::find(peers_, MPI_UNDEFINED) == peers_.end();
 }
 
-// The thread blocks all signals, which are for the program's threads.
-void Background::start_thread() {
-  sigset_t every, before;
-  sigfillset(&every);
-  pthread_sigmask(SIG_SETMASK, &every, &before);
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error &) {
-    // Too many threads: the rank votes that it cannot take part.
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
 std::shared_ptr<Background> Background::begin(MPI_Comm comm, int rank, int ranks) {
   std::shared_ptr<Background> made(new Background(rank, ranks));
   if (!made->find_peers(comm)) return nullptr;
@@ -166,7 +152,7 @@ std::shared_ptr<Background> Background::begin(MPI_Comm comm, int rank, int ranks
     may = std::ranges::count_if(all(), [](const auto &one) { return one->thread_.joinable(); }) < most_at_once;
   }
   const std::lock_guard lock(made->mutex_);  // the thread waits for it
-  if (may) made->start_thread();
+  if (may) made->thread_ = signal_free_thread([background = made.get()] { background->run(); });
   made->own_ = {made->thread_.joinable(), next_tag(), known_node(), running_kernel()};
   const int bytes = sizeof(Opening);
   const bool posted = mpi.Iallgather(&made->own_, bytes, mpi.byte, made->openings_.data(), bytes, mpi.byte, comm,

@@ -65,7 +65,6 @@ class Background {
 
   Background(int rank, int ranks);
   bool find_peers(MPI_Comm comm);
-  void start_thread();
   bool is_finished();  // the caller holds the mutex of all agreements
   void run();
   Why obstacle() const;

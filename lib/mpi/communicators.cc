@@ -386,7 +386,7 @@ void start_up() {
 }
 
 void shut_down() {
-  if (phase.load(std::memory_order_acquire) == Phase::open) Background::end_all();
+  if (phase.load(std::memory_order_acquire) == Phase::open) Background::end_all(), end_requests();
   if (phase.exchange(Phase::closed, std::memory_order_acq_rel) != Phase::open) return;
   HandleCache<Communicator>::invalidate_all();
   free_persistent();

@@ -6,20 +6,28 @@
 //     once.
 //  2. One thread at a time holds the list's mutex while it tests; other threads continue. So a collective is tested by
 //     one thread, as coll_test() requires.
+//  3. A thread that must not call MPI moves complete collectives to the list `finished`. Threads of the program complete
+//     their requests.
 #include "mpi/requests.h"
 
 #include "mpi/errors.h"
 #include "mpi/hook.h"
 #include "mpi/library.h"
+#include "mpi/log.h"
 #include "mpi/mpi_tasks.h"
 #include "mpi/probing.h"
 #include "mpi/progress.h"
+#include "mpi/progress_thread.h"
 #include "mpi/waits.h"
+
+#include <coll/shim.h>
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <utility>
 
 namespace coll::shim {
@@ -75,6 +83,8 @@ class List {
 std::mutex mutex;  // guards the lists
 constinit List list;
 constinit std::atomic<int> listed{0};
+constinit std::atomic<unsigned> looks_by_program{0};  // how often threads of the program have come to test collectives
+int user_operations = 0;                              // listed collectives whose operation is a function of the program
 
 // At MPI_THREAD_MULTIPLE MPICH's progress holds locks and must not call MPI: completed collectives wait in a list of
 // their own until the library calls poll_started(), or the program MPI_Request_get_status.
@@ -91,11 +101,11 @@ void complete(Started *started) {
   started->end();
 }
 
-// Collectives that are not complete go to the end of the list, so that each is tested in turn.
-void test_some() {
-  const std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock) return;
-  for (int left = listed.load(std::memory_order_relaxed), useless = 0; left > 0 && useless < tests_in_a_row; left--) {
+// Tests the listed collectives until `most_useless` of them are not complete, which then go to the end of the list, so
+// that each is tested in turn. The caller has locked the mutex. Returns whether one was complete.
+bool test_some(int most_useless, bool may_call_mpi) {
+  bool any_complete = false;
+  for (int left = listed.load(std::memory_order_relaxed), useless = 0; left > 0 && useless < most_useless; left--) {
     Started *started = list.pop();
     int done = 0;
     const coll_status status = coll_test(&started->collective, &done);
@@ -103,9 +113,11 @@ void test_some() {
       list.append(started);
       useless++;
     } else {
+      any_complete = true;
+      user_operations -= started->operation != nullptr;
       listed.fetch_sub(1, std::memory_order_relaxed);
       started->status = status;
-      if (!progress_is_locked) {
+      if (may_call_mpi) {
         complete(started);
       } else {
         finished.append(started);
@@ -113,12 +125,40 @@ void test_some() {
       }
     }
   }
+  return any_complete;
 }
+
+// COLL_PROGRESS=thread. Never destroyed: a process may exit without MPI_Finalize.
+ProgressThread *progress_thread = nullptr;
 
 void advance_requests() {
   if (mpi_tasks_left.load(std::memory_order_relaxed) > 0) [[unlikely]]
     step_mpi_tasks();
-  if (listed.load(std::memory_order_relaxed) > 0) test_some();
+  if (!progress_is_locked) complete_finished();
+  if (listed.load(std::memory_order_relaxed) == 0) return;
+  looks_by_program.store(looks_by_program.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (const std::unique_lock lock(mutex, std::try_to_lock); lock) test_some(tests_in_a_row, !progress_is_locked);
+  // The shim's thread may hold the mutex and need this thread's core.
+  else if (progress_thread != nullptr) std::this_thread::yield();
+}
+
+bool thread_runs_user_operations = false;
+
+// Whether a thread of the program has been inside MPI since the last call. Then it advances the collectives itself, and
+// the shim's thread would only compete with it for the mutex, and for the core if both are bound to one.
+bool program_is_inside_mpi() {
+  static unsigned before = 0;
+  const unsigned now = looks_by_program.load(std::memory_order_relaxed);
+  return now != std::exchange(before, now);
+}
+
+ProgressThread::Outcome test_all() {
+  if (listed.load(std::memory_order_relaxed) == 0) return ProgressThread::Outcome::nothing_active;
+  if (program_is_inside_mpi()) return ProgressThread::Outcome::nothing_moved;
+  if (user_operations > 0 && !thread_runs_user_operations) return ProgressThread::Outcome::nothing_moved;
+  const bool moved = coll_progress_moves() != 0;
+  const bool any_complete = test_some(INT_MAX, false);
+  return moved || any_complete ? ProgressThread::Outcome::moved : ProgressThread::Outcome::nothing_moved;
 }
 
 // ---- what the library asks of a generalized request ----------------------------------------------------------
@@ -229,6 +269,8 @@ void advance(Started *started) {
   const std::lock_guard lock(mutex);
   list.append(started);
   listed.fetch_add(1, std::memory_order_relaxed);
+  user_operations += started->operation != nullptr;
+  if (progress_thread != nullptr) progress_thread->wake();
 }
 
 bool progress_calls_mpi() { return !progress_is_locked; }
@@ -238,7 +280,20 @@ bool start_requests() {
   if (!find_more() || !make_empty_status() || mpi.Query_thread(&level) != MPI_SUCCESS) return false;
   let_threads_call_mpi(level == MPI_THREAD_MULTIPLE);
   progress_is_locked = !over_open_mpi && level == MPI_THREAD_MULTIPLE;
-  return hook_progress(advance_requests);
+  if (!hook_progress(advance_requests)) return false;
+  if (!wants_progress_thread()) return true;
+  // Functions of the program may call MPI, and may rely on running in the program's only thread.
+  thread_runs_user_operations = level == MPI_THREAD_MULTIPLE;
+  auto thread = std::make_unique<ProgressThread>(mutex, test_all);
+  if (thread->start()) progress_thread = thread.release();
+  else log_line("COLL_PROGRESS=thread: the system has no thread to give; collectives progress inside MPI calls only");
+  return true;
+}
+
+void end_requests() {
+  if (progress_thread == nullptr) return;
+  progress_thread->end();
+  delete std::exchange(progress_thread, nullptr);
 }
 
 }  // namespace coll::shim

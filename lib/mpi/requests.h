@@ -108,4 +108,7 @@ bool progress_calls_mpi();
 // after MPI_Init.
 bool start_requests();
 
+// Ends the thread of COLL_PROGRESS=thread. In MPI_Finalize, where collectives that are still active progress in MPI's calls.
+void end_requests();
+
 }  // namespace coll::shim

@@ -93,9 +93,10 @@ void Network::share() {
       if (link.open > 1e-9) level = std::min(level, std::max(link.left, 0.0) / link.open);
     double least = forever;
     for (uint32_t index : open_) least = std::min(least, classes_[index].rate);
-    // If the ends of some flows are the tightest limit, these are settled; otherwise the flows on the fullest link.
+    // If the ends of some flows are the tightest limit, these keep their rates; otherwise the flows on the fullest link
+    // do.
     const bool ends = least <= level;
-    const auto settled = [&](uint32_t index) {
+    const auto has_final_rate = [&](uint32_t index) {
       Class& of = classes_[index];
       const bool full = !ends && std::ranges::any_of(of.route.uses, [&](const Use& use) {
         const Link& link = links_[use.link];
@@ -105,7 +106,8 @@ void Network::share() {
       if (full) of.rate = level;
       return true;
     };
-    const auto rest = std::partition(open_.begin(), open_.end(), [&](uint32_t index) { return !settled(index); });
+    const auto rest =
+        std::partition(open_.begin(), open_.end(), [&](uint32_t index) { return !has_final_rate(index); });
     for (auto at = rest; at != open_.end(); ++at) {
       const Class& of = classes_[*at];
       for (const Use& use : of.route.uses) {

@@ -103,7 +103,7 @@ bool Routes::direct(const plan::View& view, int owner) const {
          vector_bytes_ >= table_.thresholds.direct_bytes;
 }
 
-void Routes::add_way(std::vector<Use>& uses, int from, Distance distance, bool in_cache) const {
+void Routes::add_links(std::vector<Use>& uses, int from, Distance distance, bool in_cache) const {
   const topo::Place& place = hierarchy_.place(from);
   const auto add = [&](const std::vector<uint32_t>& links, int index, double weight = 1) {
     const uint32_t found = links[size_t(std::max(index, 0))];
@@ -135,7 +135,7 @@ bool Routes::is_result(const Operand& operand) const {
   return decisions_[view] == plan::Decision::direct && plan_.views[operand.view].buffer == Buffer::recv;
 }
 
-double Routes::load_us(const Operand& operand, const Far& peer, int rank, bool combines, double chunk_bytes) const {
+double Routes::load_us(const Operand& operand, const Remote& peer, int rank, bool combines, double chunk_bytes) const {
   const size_t view = operand.space == Space::view ? size_t(operand.rank) * plan_.views.size() + operand.view : 0;
   const bool is_slot = operand.space == Space::view && decisions_[view] == plan::Decision::staged;
   // A writer is ahead of its reader by as many slots as the ring has, and for each chunk it has touched the source too.
@@ -145,23 +145,23 @@ double Routes::load_us(const Operand& operand, const Far& peer, int rank, bool c
   if (peer.owner == rank && is_slot && filled_by_peers_[view])
     return us_per_byte(combines ? rates.combine_fetch_gbs : rates.fetch_gbs);
   if (peer.owner == rank) return us_per_byte(combines ? rates.combine_gbs : rates.load_gbs);
-  const model::ByDistance& far = table_.of(peer.mechanism).bandwidth_gbs;
-  const double farther = far[Distance::l3] / far[peer.distance];
+  const model::ByDistance& gbs = table_.of(peer.mechanism).bandwidth_gbs;
+  const double farther = gbs[Distance::l3] / gbs[peer.distance];
   return us_per_byte(combines ? rates.combine_fetch_gbs : rates.fetch_gbs) * farther;
 }
 
-double Routes::store_us(const Operand& operand, const Far& peer, int rank) const {
+double Routes::store_us(const Operand& operand, const Remote& peer, int rank) const {
   if (operand.space != Space::view) return us_per_byte(rates_at(table_, own_bytes_[size_t(rank)]).store_gbs);
-  const model::ByDistance& far = table_.of(Mechanism::shared_memory).bandwidth_gbs;
-  return us_per_byte(rates_at(table_, model::slots_in_turn_bytes).take_gbs) * far[Distance::l3] / far[peer.distance];
+  const model::ByDistance& gbs = table_.of(Mechanism::shared_memory).bandwidth_gbs;
+  return us_per_byte(rates_at(table_, model::slots_in_turn_bytes).take_gbs) * gbs[Distance::l3] / gbs[peer.distance];
 }
 
-double Routes::kernel_gbs(const Far& peer, int rank) const {
-  const model::ByDistance& far = table_.of(peer.mechanism).bandwidth_gbs;
-  if (!by_size() || peer.mechanism != Mechanism::cma) return far[peer.distance];
+double Routes::kernel_gbs(const Remote& peer, int rank) const {
+  const model::ByDistance& gbs = table_.of(peer.mechanism).bandwidth_gbs;
+  if (!by_size() || peer.mechanism != Mechanism::cma) return gbs[peer.distance];
   const double touched = std::max(own_bytes_[size_t(peer.owner)], own_bytes_[size_t(rank)]);
   const double near = rates_at(table_, touched).kernel_gbs;
-  return near > 0 ? near * far[peer.distance] / far[Distance::l3] : far[peer.distance];
+  return near > 0 ? near * gbs[peer.distance] / gbs[Distance::l3] : gbs[peer.distance];
 }
 
 Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent& extent) const {
@@ -178,16 +178,16 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
   const uint64_t length = extent.length * step.blocks;
   made.bytes = double(length * layout_.element_bytes());
 
-  const auto far = [&](const Operand& operand) {
+  const auto remote = [&](const Operand& operand) {
     const bool peers = operand.space == Space::view && operand.rank != lane.rank;
-    if (!peers) return Far{lane.rank, false, Distance::self, Mechanism::shared_memory};
+    if (!peers) return Remote{lane.rank, false, Distance::self, Mechanism::shared_memory};
     const size_t view = size_t(operand.rank) * plan_.views.size() + operand.view;
     const bool is_direct = decisions_[view] == plan::Decision::direct;
     const bool by_kernel = is_direct && access_ == plan::AccessMode::remote;
-    return Far{operand.rank, by_kernel, hierarchy_.distance(operand.rank, lane.rank),
-               by_kernel   ? kernel_
-               : is_direct ? Mechanism::mapped
-                           : Mechanism::shared_memory};
+    return Remote{operand.rank, by_kernel, hierarchy_.distance(operand.rank, lane.rank),
+                  by_kernel   ? kernel_
+                  : is_direct ? Mechanism::mapped
+                              : Mechanism::shared_memory};
   };
   Route& route = made.route;
   const bool stream = streams_ && step.kind == Kind::copy && !step.reused;
@@ -195,7 +195,7 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
   // The reduction reads from the cache what a kernel-assisted copy has just written.
   const double combine =
       us_per_byte(by_size() ? rates_at(table_, 3 * made.bytes).combine_gbs : table_.reduce.alone_gbs);
-  const auto reach = [&](const Far& peer, double& us) {
+  const auto add_access = [&](const Remote& peer, double& us) {
     const model::Access& access = table_.of(peer.mechanism);
     us = us_per_byte(peer.kernel ? kernel_gbs(peer, lane.rank) : access.bandwidth_gbs[peer.distance]);
     made.startup_us += access.startup_us[peer.distance];
@@ -209,37 +209,37 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
   // rate.
   bool kernel_copies = false;
   for (int i = 0; step.kind == Kind::copy && i < step.destinations + step.sources; ++i)
-    kernel_copies |= far(to[i]).kernel;
+    kernel_copies |= remote(to[i]).kernel;
   const bool sized = by_size() && !kernel_copies;
   double loads = 0, stores = 0;
   for (int s = 0; s < step.sources; ++s) {
-    const Far peer = far(from[s]);
+    const Remote peer = remote(from[s]);
     if (sized && !peer.kernel) {
       loads += load_us(from[s], peer, lane.rank, step.kind == Kind::reduce, made.bytes);
-      add_way(route.uses, peer.owner, peer.distance, cached(from[s]));
+      add_links(route.uses, peer.owner, peer.distance, cached(from[s]));
       continue;
     }
     // The rate by size of a kernel-assisted copy covers the whole copy, including the caller's side.
     double us = step.kind == Kind::reduce ? combine : by_size() && kernel_copies ? 0 : local;
     if (peer.owner != lane.rank) {
-      double way = 0;
-      reach(peer, way);
+      double fetch = 0;
+      add_access(peer, fetch);
       // A copy moves as fast as it reads; a reduction from a kernel-assisted copy starts after that copy.
-      us = step.kind == Kind::copy ? way : peer.kernel ? way + combine : std::max(way, combine);
+      us = step.kind == Kind::copy ? fetch : peer.kernel ? fetch + combine : std::max(fetch, combine);
     }
     route.us_per_byte += us;
-    add_way(route.uses, peer.owner, peer.distance, cached(from[s]));
+    add_links(route.uses, peer.owner, peer.distance, cached(from[s]));
   }
   for (int d = 0; d < destinations; ++d) {
-    const Far peer = far(to[d]);
+    const Remote peer = remote(to[d]);
     if (sized && !peer.kernel) {
       stores += store_us(to[d], peer, lane.rank);
     } else if (peer.owner != lane.rank) {
-      double way = 0;
-      reach(peer, way);
+      double store = 0;
+      add_access(peer, store);
       const bool first_of_copy = step.kind == Kind::copy && d == 0;
-      route.us_per_byte = first_of_copy ? std::max(route.us_per_byte, way) : route.us_per_byte + way;
-      add_way(route.uses, lane.rank, peer.distance, true);
+      route.us_per_byte = first_of_copy ? std::max(route.us_per_byte, store) : route.us_per_byte + store;
+      add_links(route.uses, lane.rank, peer.distance, true);
     } else if (d > 0) {
       route.us_per_byte += local / 2;  // only the stores
     }
@@ -260,7 +260,7 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
     else route.uses[++kept] = route.uses[i];
   if (!route.uses.empty()) route.uses.resize(kept + 1);
 
-  const Far source = far(from[0]);
+  const Remote source = remote(from[0]);
   if (step.kind == Kind::copy && source.owner != lane.rank && source.distance > Distance::l3 &&
       hierarchy_.place(lane.rank).l3 >= 0)
     made.fetched = {cell(from[0]), length, lane.index, hierarchy_.place(lane.rank).l3};

@@ -45,7 +45,8 @@ class Routes {
   void fetch_below(Transfer& made, int reader) const;
 
  private:
-  struct Far {
+  // The rank whose memory an operand is in, and how it is accessed.
+  struct Remote {
     int owner;
     bool kernel;
     topo::Distance distance;
@@ -54,13 +55,13 @@ class Routes {
   // Notes that domain `index` has a link if gbs > 0; an unknown domain, -1, counts as the first one.
   static void want(std::vector<uint32_t>& of, int index, double gbs);
   // Adds the links that bytes of rank `from` pass on their way to a core at this distance.
-  void add_way(std::vector<Use>& uses, int from, topo::Distance distance, bool cached) const;
+  void add_links(std::vector<Use>& uses, int from, topo::Distance distance, bool cached) const;
   bool cached(const plan::Operand& operand) const;
   bool is_result(const plan::Operand& operand) const;
   // Microseconds per byte, if the table has rates by size: to load from an operand or combine it, to store to it.
-  double load_us(const plan::Operand& operand, const Far& peer, int rank, bool combines, double chunk_bytes) const;
-  double store_us(const plan::Operand& operand, const Far& peer, int rank) const;
-  double kernel_gbs(const Far& peer, int rank) const;
+  double load_us(const plan::Operand& operand, const Remote& peer, int rank, bool combines, double chunk_bytes) const;
+  double store_us(const plan::Operand& operand, const Remote& peer, int rank) const;
+  double kernel_gbs(const Remote& peer, int rank) const;
   bool by_size() const { return !table_.caches.empty(); }
   bool keeps(uint32_t link, int reader) const;
 

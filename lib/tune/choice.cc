@@ -14,9 +14,9 @@ void complete(const Situation& situation, Choice& choice) {
   algo::Parameters& parameters = choice.parameters;
   if (situation.ranks > topo::small_group && !situation.irregular) {
     const size_t enough = std::max(std::bit_ceil(situation.bytes), plan::cache_line_bytes);
-    // One iteration needs one slot, where slots for a block of each rank surely have room.
-    constexpr size_t sure_room = size_t(1) << 20;
-    if (parameters.chunk_bytes >= enough && enough * size_t(situation.ranks) <= sure_room) parameters.depth = 1;
+    // One iteration needs one slot, if slots for a block of each rank certainly have room.
+    constexpr size_t certain_room = size_t(1) << 20;
+    if (parameters.chunk_bytes >= enough && enough * size_t(situation.ranks) <= certain_room) parameters.depth = 1;
     if (parameters.chunk_bytes > enough) parameters.chunk_bytes = uint32_t(enough);
     for (uint32_t& chunk : parameters.level_chunk_bytes) chunk = uint32_t(std::min<size_t>(chunk, enough));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An answer: an algorithm with its parameters. The only place that prints one.
+// A choice: an algorithm with its parameters, and the functions that print one.
 #pragma once
 
 #include <string>
@@ -12,22 +12,23 @@ namespace coll::tune {
 struct Choice {
   const algo::Algorithm* algorithm = nullptr;  // null: "latency", the executor's hand-written path
   algo::Parameters parameters;
-  bool stream = false;         // the work set exceeds the caches: non-temporal stores
-  bool kernel_copies = false;  // although staging is the rule
-  bool staged = false;         // although kernel-assisted copies are
+  bool stream = false;         // non-temporal stores, because the work set exceeds the caches
+  bool kernel_copies = false;  // use kernel-assisted copies, although staging is the default of the communicator
+  bool staged = false;         // stage, although kernel-assisted copies are the default of the communicator
 };
 
-// Makes the parameters fit the call: chunks hold an element and, with many ranks, are not much longer than the data, since
-// each rank has slots as long as a chunk. Sets `stream`.
+// Adapts the parameters to the call: a chunk holds at least an element and, with many ranks, is not much longer than
+// the data, because every rank has slots as long as a chunk. Sets `stream`.
 void complete(const Situation& situation, Choice& choice);
 
-// Whether both run the same plan over the same path.
+// Whether both run the same plan with the same kind of copies.
 bool same(const Choice& a, const Choice& b);
 
-// "fused:chunk=131072,depth=2": with the parameters that the algorithm reads, as COLL_BCAST takes it; "latency".
+// "fused:chunk=131072,depth=2", with the parameters that the algorithm reads, in the syntax of COLL_BCAST; or
+// "latency".
 std::string setting_text(const Choice& choice);
 
-// setting_text() for people: "fused:chunk=131072,depth=2 with kernel-assisted copies".
+// setting_text() for messages: "fused:chunk=131072,depth=2 with kernel-assisted copies".
 std::string text(const Choice& choice);
 
 // setting_text() as one candidate of a rule: "fused:chunk=131072,depth=2,copy=cma".

@@ -23,7 +23,7 @@ struct Fact {
 
 // man/libcoll.7.scd explains them.
 constexpr Fact facts[] = {
-    // Blocks of unknown sizes may be of any size.
+    // Irregular blocks may have any size.
     {"n", [](const Situation& s) { return s.irregular ? std::numeric_limits<double>::infinity() : double(s.bytes); }},
     {"v", [](const Situation& s) { return double(s.vector_bytes()); }},
     {"p", [](const Situation& s) { return double(s.ranks); }},
@@ -56,7 +56,7 @@ constexpr Fact facts[] = {
 constexpr struct {
   std::string_view name;
   Op op;
-  bool one;  // operand, or two and more
+  bool one;  // one operand; otherwise one or more
 } functions[] = {{"min", Op::min, false}, {"max", Op::max, false}, {"up", Op::up, true}, {"down", Op::down, true}};
 
 double power_of_two(double value, bool up) {
@@ -84,7 +84,7 @@ double result(Op op, double a, double b) {
   }
 }
 
-// Of the operands of one expression; value() reads no deeper ones.
+// The maximum number of operands on the stack of value().
 constexpr size_t most_operands = 16;
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -132,7 +132,7 @@ void Reader::skip() {
   for (;;) {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
     if (at_ < text_.size() && text_[at_] == '#') at_ = std::min(text_.find('\n', at_), text_.size());
-    // An indented line goes on with the statement.
+    // An indented line continues the statement.
     if (at_ + 1 >= text_.size() || text_[at_] != '\n' || text_[at_ + 1] != ' ') return;
     ++at_;
   }
@@ -202,7 +202,7 @@ Expression Reader::number() {
   return checked(std::move(made));
 }
 
-// Every operator takes one operand off; value() has room for so many that wait at once.
+// Rejects an expression that needs a larger stack than value() has. An operator of two operands removes one of them.
 Expression Reader::checked(Expression made) {
   size_t waiting = 0, most = 0;
   for (const Expression::Step& step : made.steps_) {
@@ -245,7 +245,7 @@ void Reader::product(Expression& to) {
 }
 
 void Reader::value(Expression& to) {
-  // Reading goes as deep as the text is nested.
+  // The recursion is as deep as the text is nested.
   struct Nesting {
     explicit Nesting(size_t& depth) : depth_(++depth) {}
     ~Nesting() { --depth_; }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers that depend on the situation, as rules write them: "max(4K, up(n/4))", "p>2", "processor~EPYC".
+// Expressions of rules: numbers that depend on the situation, such as "max(4K, up(n/4))", "p>2", "processor~EPYC".
 //
 //   expression  comparison { "|" comparison }              1 if any holds, else 0
 //   comparison  sum [ ("=" | "!=" | "<" | "<=" | ">" | ">=") sum ]
 //   sum         product { ("+" | "-") product }
 //   product     value { ("*" | "/") value }
 //   value       NUMBER[K|M|G]  FACT  NAME  "!" value  "(" expression ")"  "processor" "~" WORD
-//               min(a, b, ...)  max(a, b, ...)  up(a): the next power of two  down(a): the one before
+//               min(a, b, ...)  max(a, b, ...)  up(a), down(a): a rounded up or down to a power of two
 //
-// Facts are those of fact_names(); a NAME is defined by a book. All numbers are real; only results are rounded down.
+// A FACT is one of fact_names(); a NAME is defined by a book. All numbers are real; only results are rounded down.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace coll::tune {
 
-// What is wrong with a text, and where.
+// An error in a text, and its position.
 struct Bad {
   size_t at;
   std::string why;
@@ -32,7 +32,7 @@ struct Bad {
 class Names {
  public:
   virtual ~Names() = default;
-  // The number of `name`; nullopt: no such name.
+  // The index of `name`; nullopt if there is no such name.
   virtual std::optional<size_t> find(std::string_view name, size_t at) = 0;
   virtual double value(size_t name, const Situation& situation) const = 0;
 };
@@ -44,7 +44,7 @@ enum class Op : uint8_t {
   processor,
   invert,
   up,
-  down,  // one result of nothing, or of one operand
+  down,  // those up to here have no operand or one; the others have two
   add,
   subtract,
   multiply,
@@ -60,11 +60,11 @@ enum class Op : uint8_t {
   either,
 };
 
-// Compiled: a call evaluates a few dozen steps and allocates nothing.
+// A compiled expression. Evaluating it takes a few steps and allocates no memory.
 class Expression {
  public:
   bool empty() const { return steps_.empty(); }
-  // Of an expression that depends on nothing.
+  // The value of a plain number; nullopt for all other expressions.
   std::optional<double> constant() const;
   double value(const Situation& situation, const Names& names) const;
   bool holds(const Situation& situation, const Names& names) const { return value(situation, names) != 0; }
@@ -87,15 +87,15 @@ class Reader {
  public:
   Reader(std::string_view text, Names& names) : text_(text), names_(&names) {}
   Expression expression();
-  // One that stands for a number: no comparison, and no "|", which separates candidates.
+  // A number without comparison and without "|", which separates candidates.
   Expression number();
   // "64K"; 0 if there is no number.
   double literal();
   // Letters, digits, '_' and '-' from here on; "" if there are none.
   std::string_view word();
-  bool takes(std::string_view token);  // and goes on behind it
+  bool takes(std::string_view token);  // whether `token` follows; if so, skips it
   void expect(std::string_view token, const char* why);
-  bool at_end();  // of the text, or of a statement: the next line is not indented
+  bool at_end();  // at the end of the text or of a statement (the next line is not indented); skips blanks
   std::string_view rest_of_line();
   void next_statement();
   bool done() { return skip_lines(), at_ == text_.size(); }
@@ -122,7 +122,7 @@ class Reader {
 // "n, p, l2, ...".
 std::string fact_names();
 
-// "64K" or "65536"; K, M and G allowed. 0 if it is no size.
+// Reads "64K" or "65536"; K, M and G are allowed. Returns 0 if the text is not a size.
 size_t parse_size(std::string_view text);
 
 }  // namespace coll::tune

@@ -41,7 +41,7 @@ std::optional<Collective> collective_of(std::string_view name) {
   return std::nullopt;
 }
 
-// "chunk=4K" up to the end of a candidate, for messages.
+// The text from `at` to the end of the item, such as "chunk=4K", for messages.
 std::string item_at(std::string_view text, size_t at) {
   return std::string(text.substr(at, text.find_first_of(",;@|\n", at) - at));
 }
@@ -250,11 +250,11 @@ Book::Found Book::find(const Situation& situation, const Rule* after) const {
   return {};
 }
 
-// ---- what users write ------------------------------------------------------------------------------------------
+// ---- values of variables ---------------------------------------------------------------------------------------
 
 namespace {
 
-// Names of the shipped book; nothing can be defined here.
+// The names of the shipped book; variables cannot define any.
 class ShippedNames : public Names {
  public:
   std::optional<size_t> find(std::string_view name, size_t) override { return shipped().known(name); }
@@ -304,11 +304,11 @@ Choice made(const Candidate& candidate, const Situation& situation, const Names&
   const size_t bytes = situation.irregular ? SIZE_MAX : situation.vector_bytes();
   const bool one_slot = candidate.ring.empty() && candidate.depth.constant() == 1;
   if (has_ring && !one_slot && !exact && bytes <= to.chunk_bytes) {
-    // The whole vector in one slot: a ring would only spread it over more cache lines.
+    // The whole vector fits one slot; a ring would only spread it over more cache lines.
     to.chunk_bytes = uint32_t(std::bit_ceil(std::max<size_t>(bytes, 64)));
     to.depth = 1;
   } else if (!candidate.ring.empty()) {
-    // No longer than the ring, and no more slots than chunks: slots that this call does not use serve the next ones.
+    // As many slots as fit the ring, and at most one per chunk: later calls use the slots that this one leaves.
     const size_t chunks = bytes / to.chunk_bytes + (bytes % to.chunk_bytes != 0);
     const size_t fit = std::max<size_t>(number(candidate.ring, least_chunk, most_chunk) / to.chunk_bytes, 1);
     to.depth =

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which algorithm serves a call, as data. What COLL_BCAST takes is `ranges`; a file of rules has statements:
+// Rules: the algorithms of calls as data. The value of COLL_BCAST is `ranges`; a file of rules consists of statements:
 //
 //   ranges      range { ";" range }
-//   range       candidate { "|" candidate } [ "@" NUMBER ]    up to and with so many bytes
+//   range       candidate { "|" candidate } [ "@" NUMBER ]    for sizes up to and including NUMBER bytes
 //   candidate   "latency" | "priced" | ALGORITHM [ ":" KEY "=" NUMBER { "," KEY "=" NUMBER } ]
-//   KEY         chunk, depth (slots of a ring), ring (or its bytes: as many slots as fit, no more than the data have
-//               chunks), k, j, copy=cma. Of a rule, data that fit one chunk take one slot of their own length.
+//   KEY         chunk, depth (slots of a ring), ring (its bytes instead: as many slots as fit, at most one per chunk of
+//               the data), k, j, copy=cma. With a rule, data that fit one chunk use one slot of their own length.
 //   statement   COLLECTIVE [ "[" conditions "]" ] ":" ranges [ "--" EVIDENCE ]
 //               any        [ "[" conditions "]" ] ":" ranges [ "--" EVIDENCE ]
 //               NAME       [ "[" conditions "]" ] "=" NUMBER [ "--" EVIDENCE ]
 //               "when" [ conditions ]                          holds for the statements up to the next "when"
 //   conditions  expression { "," expression }                  all of them hold
 //
-// NUMBER is a sum of expression.h. "#" begins a comment; an indented line goes on with the statement before it. Of several
-// candidates the first that works is taken, and auto-tuning compares it with the others. "latency" is the executor's hand-written path;
-// "priced" asks the prices of the model. The first statement whose conditions hold and which has a range decides.
+// NUMBER is a sum of expression.h. "#" begins a comment; an indented line continues the statement before it. The first
+// candidate that works is the choice, and auto-tuning compares it with the others. "latency" is the executor's
+// hand-written latency path; "priced" stands for the cheapest choice by the model's prices. The first statement whose
+// conditions hold and that has a range for the size decides.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +44,7 @@ struct Range {
   bool contains(const Situation& situation, const Names& names) const;
 };
 
-// A statement that chooses.
+// A statement that chooses an algorithm.
 struct Rule {
   std::optional<plan::Collective> collective;  // nullopt: any
   std::vector<Expression> when;
@@ -54,21 +55,21 @@ struct Rule {
 
 class Book : public Names {
  public:
-  // Appends the statements of a file. An error has file, line, column and what to write instead.
+  // Appends the statements of a file. An error contains file, line, column and a correction.
   topo::Status add(std::string_view text, const std::string& file);
-  // Once all files are in: every name is defined, and none by itself.
+  // Called after all files have been added: an error if a name is undefined or defined by itself.
   topo::Status check() const;
 
-  // A rule that decides, and the range that does.
+  // The rule and the range that decide.
   struct Found {
     const Rule* rule = nullptr;
     const Range* range = nullptr;
   };
-  // The first one behind `after` (null: of all).
+  // The first such rule behind `after`; null: of all rules.
   Found find(const Situation& situation, const Rule* after = nullptr) const;
   // The value of a defined name; 0 if none of its statements holds.
   double value(std::string_view name, const Situation& situation) const;
-  // The number of a defined name; nullopt: nothing defines it.
+  // The index of a name; nullopt if the book does not contain it.
   std::optional<size_t> known(std::string_view name) const;
   const std::vector<Rule>& rules() const { return rules_; }
 
@@ -94,13 +95,13 @@ class Book : public Names {
   std::string file_;
 };
 
-// The ranges of COLL_BCAST and the like. "" or what is wrong, with its column.
+// Reads the ranges of COLL_BCAST and the like. Returns "" or an error with its column.
 std::string parse_ranges(plan::Collective collective, std::string_view text, std::vector<Range>& ranges);
 
-// One plan whose parameters depend on nothing, as `--algorithm` takes it. "" or what is wrong.
+// Reads one algorithm with constant parameters, the value of `--algorithm`. Returns "" or an error.
 std::string parse_choice(plan::Collective collective, std::string_view text, Choice& choice);
 
-// The plan of a candidate. `exact`: chunks as the user wrote them, although the data may be shorter.
+// The choice of a candidate. `exact`: keeps the user's chunk even if the data is shorter.
 Choice made(const Candidate& candidate, const Situation& situation, const Names& names, bool exact);
 
 }  // namespace coll::tune

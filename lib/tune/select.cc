@@ -16,14 +16,15 @@ const Range* forced_range(const Situation& situation, const Forced& forced) {
   return nullptr;
 }
 
-// Whether a rule may choose it here: kernel-assisted copies work, and the algorithm serves these ranks.
+// Whether a rule may choose it: kernel-assisted copies work if it needs them, and the algorithm applies to these ranks.
 bool works(const Choice& choice, const Situation& situation, const topo::Hierarchy* hierarchy) {
   if (choice.kernel_copies && !situation.has_kernel_copies()) return false;
   return hierarchy == nullptr || choice.algorithm->refuses == nullptr ||
          choice.algorithm->refuses({.hierarchy = hierarchy, .parameters = choice.parameters}).empty();
 }
 
-// What auto-tuning may switch to: other plans of the range that work. Mapped buffers are copied once over any path.
+// The alternatives for auto-tuning: other plans of the range that work. With mapped buffers every path copies once, so
+// paths are not compared.
 std::vector<Choice> alternatives(const Range& range, const Situation& situation, const Choice& first, bool exact,
                                  const topo::Hierarchy* hierarchy) {
   std::vector<Choice> others;
@@ -72,7 +73,8 @@ Selection Selector::select(Situation situation, const Forced& forced) {
   situation.table = table_ != nullptr;
   Selection selected;
   if (force(situation, forced, selected)) return selected;
-  // A calibration with as many ranks as there are cores says nothing about ranks that share cores. Rows are of processes.
+  // Rows were measured with a core per rank if there were enough cores, and with buffers that are not accessed in
+  // place.
   const bool calibrated = table_ != nullptr && !situation.irregular && situation.ranks > 1 && !situation.in_place &&
                           !(situation.oversubscribed && situation.ranks <= table_->fingerprint.cores);
   if (std::optional<Calibrated::Found> found = calibrated ? calibrated_->find(situation) : std::nullopt) {
@@ -115,14 +117,14 @@ bool Selector::force(const Situation& situation, const Forced& forced, Selection
 }
 
 bool Selector::price(const Situation& situation, Prices& prices, Selection& made) const {
-  const std::vector<Choice>& ways = prices.find(situation);
-  if (ways.empty()) return false;
-  made.choice = ways.front();
+  const std::vector<Choice>& candidates = prices.find(situation);
+  if (candidates.empty()) return false;
+  made.choice = candidates.front();
   complete(situation, made.choice);
   made.table = prices.table_name();
   if (situation.bytes < tuned_min_bytes || situation.irregular) return true;
-  for (size_t i = 1; i < ways.size(); ++i) {
-    made.alternatives.push_back(ways[i]);
+  for (size_t i = 1; i < candidates.size(); ++i) {
+    made.alternatives.push_back(candidates[i]);
     complete(situation, made.alternatives.back());
   }
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rules that the library brings: the files of rules/, compiled in.
+// The built-in rules: the files of rules/, compiled into the library.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@ namespace coll::tune {
 struct RulesText {
   const char *name, *text;  // "zen5.rules"
 };
-// In the order in which they are asked.
+// In the order in which they are searched.
 extern const std::span<const RulesText> rules_texts;
 
-// Read once per process. Thread-safe. A test proves that all files can be read.
+// Parsed once per process. Thread-safe. A test checks that all files can be parsed.
 const Book& shipped();
 
 }  // namespace coll::tune

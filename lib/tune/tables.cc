@@ -20,7 +20,7 @@ bool keeps_bits(const algo::Algorithm& algorithm, const Situation& situation) {
   return algorithm.balanced && !(situation.rounds_partials() && algorithm.stores_partials);
 }
 
-// Of `bytes`, between the times of the class and of the one before it: straight on logarithmic scales.
+// The time of `bytes`, interpolated on logarithmic scales between the times of the class and of the one before it.
 double expected_us(std::span<const Chosen> rows, const Chosen& row, size_t bytes) {
   if (row.measured_us <= 0 || bytes > row.up_to_bytes) return 0;
   if (bytes == row.up_to_bytes) return row.measured_us;
@@ -78,7 +78,7 @@ const Chosen* Calibrated::row_for(const Situation& situation, int ranks) const {
 
 bool Calibrated::usable(const Chosen& row, const Situation& situation) const {
   if (row.algorithm == nullptr || !keeps_bits(*row.algorithm, situation)) return false;
-  // Rows compare staging with CMA alone.
+  // Calibration compares staging with CMA only.
   const bool may_stage = !situation.single_copy || (situation.may_stage && situation.kernel == model::Mechanism::cma);
   if (row.kernel_copies ? !situation.has_kernel_copies() : !may_stage) return false;
   const algo::Request request{.hierarchy = hierarchy_, .parameters = row.parameters};
@@ -86,7 +86,8 @@ bool Calibrated::usable(const Chosen& row, const Situation& situation) const {
   return row.algorithm->applies(request);
 }
 
-// Of which the table has rows, at most half as many again or two thirds; `ranks` itself when there are none.
+// The nearest other number of ranks that the table has rows of, between 2/3 and 3/2 of `ranks`; `ranks` itself without
+// such rows.
 int Calibrated::nearest_ranks(Collective collective, int ranks) const {
   int nearest = ranks;
   double least = 1.5;
@@ -98,10 +99,10 @@ int Calibrated::nearest_ranks(Collective collective, int ranks) const {
   return nearest;
 }
 
-Prices::Sight Prices::sight_of(const Situation& situation) {
-  if (situation.in_place || situation.mapped) return Sight::mapped;
-  if (situation.single_copy && !situation.may_stage) return Sight::kernel;
-  return situation.has_kernel_copies() ? Sight::kernel_or_staged : Sight::staged;
+Prices::Access Prices::access_of(const Situation& situation) {
+  if (situation.in_place || situation.mapped) return Access::mapped;
+  if (situation.single_copy && !situation.may_stage) return Access::kernel;
+  return situation.has_kernel_copies() ? Access::kernel_or_staged : Access::staged;
 }
 
 model::Table Prices::table_for(const Situation& situation) const {
@@ -112,7 +113,8 @@ model::Table Prices::table_for(const Situation& situation) const {
   }
   model::Table table = *model::nearest_table(hardware_);
   if (!situation.has_kernel_copies()) return table;
-  // Kernel-assisted copies differ more than anything else between systems: as the communicator's own trial found them.
+  // The speed of kernel-assisted copies varies most between systems, so it is scaled to the communicator's own
+  // measurement.
   const double there = model::times_of_staging(table, *hierarchy_, situation.kernel);
   const double here = situation.single_copy           ? std::min(there, 1.0)
                       : situation.cma_times < no_copy ? situation.cma_times
@@ -125,13 +127,13 @@ model::Table Prices::table_for(const Situation& situation) const {
   return table;
 }
 
-const model::Prices& Prices::book_for(const Situation& situation, Sight sight) {
-  std::unique_ptr<const Book>& book = books_[sight];
+const model::Prices& Prices::book_for(const Situation& situation, Access access) {
+  std::unique_ptr<const Book>& book = books_[access];
   if (book == nullptr) {
     using enum model::Mechanism;
-    const std::vector<model::Mechanism> mechanisms = sight == Sight::mapped   ? std::vector{mapped}
-                                                     : sight == Sight::kernel ? std::vector{situation.kernel}
-                                                     : sight == Sight::kernel_or_staged
+    const std::vector<model::Mechanism> mechanisms = access == Access::mapped   ? std::vector{mapped}
+                                                     : access == Access::kernel ? std::vector{situation.kernel}
+                                                     : access == Access::kernel_or_staged
                                                          ? std::vector{situation.kernel, shared_memory}
                                                          : std::vector{shared_memory};
     book = std::make_unique<const Book>(table_for(situation), *hierarchy_, mechanisms);
@@ -142,23 +144,23 @@ const model::Prices& Prices::book_for(const Situation& situation, Sight sight) {
 
 const std::vector<Choice>& Prices::find(const Situation& situation) {
   const int size_class = situation.bytes == 0 ? 0 : int(std::bit_width(situation.bytes - 1)) + 1;
-  const Sight sight = sight_of(situation);
-  const std::tuple key(situation.collective, size_class, situation.rounds_partials(), sight);
+  const Access access = access_of(situation);
+  const std::tuple key(situation.collective, size_class, situation.rounds_partials(), access);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  // Those that auto-tuning may compare: a few, and not what surely is slower.
+  // Auto-tuning compares a few candidates, and none that is certainly slower.
   constexpr size_t most = 3;
   constexpr double near = 1.5;
   const double bytes = situation.bytes == 0 ? 0 : double(std::bit_ceil(situation.bytes));
   std::vector<Choice> made;
-  const std::vector<model::Candidate> ways =
-      book_for(situation, sight)
+  const std::vector<model::Candidate> candidates =
+      book_for(situation, access)
           .candidates({.collective = situation.collective, .bytes = bytes, .element_bytes = situation.element_bytes});
-  for (const model::Candidate& way : ways) {
-    if (made.size() == most || way.us > near * ways.front().us) break;
-    made.push_back({.algorithm = way.algorithm,
-                    .parameters = way.parameters,
-                    .kernel_copies = model::is_kernel_copy(way.mechanism),
-                    .staged = situation.single_copy && way.mechanism == model::Mechanism::shared_memory});
+  for (const model::Candidate& candidate : candidates) {
+    if (made.size() == most || candidate.us > near * candidates.front().us) break;
+    made.push_back({.algorithm = candidate.algorithm,
+                    .parameters = candidate.parameters,
+                    .kernel_copies = model::is_kernel_copy(candidate.mechanism),
+                    .staged = situation.single_copy && candidate.mechanism == model::Mechanism::shared_memory});
   }
   return known_.emplace(key, std::move(made)).first->second;
 }

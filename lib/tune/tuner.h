@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Online tuning: while a program runs, the calls of a communicator find out which of several candidates serves them
-// fastest. A cell, of one collective and one class of sizes, first rests, then holds trials: its calls take the candidates
-// in turn, and some of them are timed. No candidate changes a bit of the result (candidates()).
+// Auto-tuning: while a program runs, the calls of a communicator measure which of several candidates is fastest. A cell
+// serves one collective and one size class. It first rests, then holds trials: its calls use the candidates in turn,
+// and some of these calls are timed. All candidates give the same bits (candidates()).
 //
-// All ranks decide alike, without locks:
-//  1. All ranks make the calls of a cell in the same order. What a call does follows from its number, and from what was
-//     learned before it.
-//  2. A rank notes when its timed calls begin and end. After at most `samples` of them the ranks exchange their notes: each
-//     writes its own TimesLine, and reads those of all. What is learned is made of all lines, by every rank the same.
-//  3. The lines of a channel are used in turn: exchange N has line N mod 2 of each rank. A line has one writer, which stores
-//     `number` last (release); a reader loads `number` first (acquire), and the notes once it is N.
-//  4. A rank writes exchange N + 2 only after it has read all lines of exchange N + 1. Each of those was written after its
-//     rank had read all lines of exchange N: so no rank still reads what is overwritten.
-//  5. Exchanges of a channel are numbered in the order of its calls, and a call that learns has begun on all ranks once its
-//     exchange is complete; no rank waits for one that has not made the same calls.
+// All ranks make the same decisions, without locks:
+//  1. All ranks make the calls of a cell in the same order. The candidate of a call depends on the number of the call
+//     and on the times exchanged before it.
+//  2. A rank notes when its timed calls begin and end. After at most `samples` timed calls the ranks exchange their
+//     notes: each rank writes its own TimesLine and reads those of all ranks. Every rank evaluates all lines alike.
+//  3. A channel uses its lines in turn: exchange N uses line N mod 2 of each rank. A line has one writer, which stores
+//     `number` last (release). A reader loads `number` first (acquire), and reads the notes once it is N.
+//  4. A rank writes exchange N + 2 only after it has read all lines of exchange N + 1. Each of those was written after
+//     its rank had read all lines of exchange N, so no rank still reads a line that is overwritten.
+//  5. Exchanges of a channel are numbered in the order of its calls. When an exchange is complete, all ranks have begun
+//     the call that reads it, so no rank waits for a rank that has not made the same calls.
 //
-// A call lasts from the moment the last rank begins it to the moment the last one ends it: waiting for a late rank does not
-// count. In a loop of calls these durations add up to the time of the loop.
+// The duration of a call is the time from the moment the last rank begins it to the moment the last rank ends it, so
+// waiting for a late rank does not count. In a loop of calls these durations add up to the time of the loop.
 #pragma once
 
 #include <array>
@@ -35,10 +35,10 @@
 
 namespace coll::tune {
 
-inline constexpr size_t samples = 7;  // that one exchange tells
+inline constexpr size_t samples = 7;  // timed calls per exchange
 
-// One rank's notes: the monotonic clock of all processes, in nanoseconds, cut to 32 bits. Both 0: nothing is known of that
-// call on this rank, so it does not count. An even end: the system took the core meanwhile.
+// The notes of one rank: times of the system-wide monotonic clock in nanoseconds, modulo 2^32. If begin and end are 0,
+// this rank did not time the call, so it does not count. An even end means that the rank lost its core during the call.
 struct Notes {
   std::array<uint32_t, samples> begin_ns{}, end_ns{};
 };
@@ -50,101 +50,109 @@ struct alignas(plan::cache_line_bytes) TimesLine {
 static_assert(sizeof(TimesLine) == plan::cache_line_bytes);
 inline constexpr size_t lines_in_turn = 2;
 
-// Of a sample, from the notes of all ranks; 0 if it does not count. Calls of less than two seconds.
+// The duration of a sample from the notes of all ranks; 0 if it does not count. REQUIRES: a call of less than two
+// seconds.
 uint32_t duration_ns(std::span<const Notes> all, size_t sample);
 
-struct Way {
-  Choice choice;        // algorithm null: the latency path
-  double us = 0;        // in the last trial that it took part in, for a call of Cell::bytes(); 0: never timed
-  bool is_out = false;  // much slower than the best one
+struct TimedChoice {
+  Choice choice;         // algorithm null: the latency path
+  double us = 0;         // time of a call of Cell::bytes() in its last trial; 0: never timed
+  bool dropped = false;  // much slower than the best candidate
 };
 
 class Cell {
  public:
-  static constexpr uint32_t settling = 4;  // calls before the first trial: memory without pages, and plans not made yet
-  static constexpr uint32_t least_rest = 128, most_rest = 4096;  // calls between trials; the longer the less changes
-  static constexpr double gain = 1.03;                           // from here on another way is faster
-  static constexpr double much_worse = 1.5;                      // than the best: dropped after three timed calls
-  static constexpr double cost = 0.005;  // most of what a trial may cost of the time until the next
-  static constexpr double timed_call_us =
-      0.6;  // two looks at the clock, at the counter of lost cores, and at the result
-  static constexpr size_t most_first = 8, most_final = 3, most_ways = 32;
+  static constexpr uint32_t warmup_calls = 4;  // before the first trial: page faults, and plans that are not built yet
+  static constexpr uint32_t least_rest = 128,
+                            most_rest = 4096;  // calls between trials; more while the choice does not change
+  static constexpr double gain = 1.03;         // a candidate must be faster by this factor to replace another
+  static constexpr double much_worse = 1.5;    // slower than the best by this factor: dropped after three timed calls
+  static constexpr double cost = 0.005;        // maximum share of the time between trials that a trial may cost
+  // Overhead of a timed call: it reads the clock and the counter of context switches twice, and the result once.
+  static constexpr double timed_call_us = 0.6;
+  static constexpr size_t most_first = 8, most_final = 3, most_candidates = 32;
 
-  // What a call does.
-  struct Turn {
-    uint8_t way = 0;
-    int8_t sample = -1;     // >= 0: it is timed
-    uint32_t exchange = 0;  // that tells its time
+  // The candidate that a call uses, and whether the call is timed.
+  struct Assignment {
+    uint8_t candidate = 0;
+    int8_t sample = -1;     // >= 0: the call is timed
+    uint32_t exchange = 0;  // the exchange that includes its time
   };
-  // Others like a way that has just won, to be tried as well.
-  using Around = std::function<std::vector<Choice>(const Choice& winner)>;
+  // Returns variants of a candidate that has just won, to be timed as well.
+  using Variants = std::function<std::vector<Choice>(const Choice& winner)>;
 
-  // exchange_us: about what one exchange costs; < 0: as much as a call.
+  // exchange_us: the approximate cost of one exchange; < 0: the time of a call.
   explicit Cell(double exchange_us = 0) : exchange_us_(exchange_us) {}
 
-  // True for calls between trials, which take way now(). The only question of most calls.
+  // Returns true for calls between trials, which use candidate now(). Most calls need nothing else.
   bool rests() { return left_ > 0 && left_-- > 0; }
   uint8_t now() const { return now_; }
 
-  // After rests() was false. False: begin() is to be called first.
-  bool has_begun() const { return !ways_.empty(); }
+  // Called after rests() has returned false. If it returns false, begin() must be called first.
+  bool has_begun() const { return !candidates_.empty(); }
   struct Start {
-    size_t first = 0;      // the way to begin with
-    bool learned = false;  // earlier, so the first trial can wait
-    bool watched = false;  // a single way is timed as well
-    // Calls after a change of ways that are not timed: they find caches without what the way stages.
+    size_t first = 0;      // the candidate to begin with
+    bool learned = false;  // an earlier program learned it, so the first trial can wait
+    bool watched = false;  // time a single candidate, too
+    // Calls after a change of candidates that are not timed, because the new candidate's staging is not in the caches
+    // yet.
     uint32_t warm = 1;
   };
-  // ways[0] is what the books say, of calls of other sizes what they say for those.
-  void begin(std::vector<Choice> ways, Around around, const Start& how);
-  void begin(std::vector<Choice> ways, Around around) { begin(std::move(ways), std::move(around), Start()); }
-  // The times of the calls so far must be exchanged and learned before turn().
+  // candidates[0] is the choice of the books. Calls of other sizes in the class use the books' choice for their own
+  // size.
+  void begin(std::vector<Choice> candidates, Variants variants, const Start& how);
+  void begin(std::vector<Choice> candidates, Variants variants) {
+    begin(std::move(candidates), std::move(variants), Start());
+  }
+  // Whether the ranks must exchange and learn their times before assign().
   bool awaits_times() const { return awaits_; }
-  // Of a call of so many bytes.
-  Turn turn(size_t bytes);
-  // When a timed call began and ended on this rank. Too late, if the exchange of its turn is over: without effect.
-  void took(const Turn& turn, int64_t begin_ns, int64_t end_ns);
+  // The candidate of the next call, which has `bytes` bytes.
+  Assignment assign(size_t bytes);
+  // Notes when a timed call began and ended on this rank. Has no effect after the exchange of the assignment.
+  void record(const Assignment& assignment, int64_t begin_ns, int64_t end_ns);
   const Notes& notes() const { return notes_; }
-  // [ranks], the same on all. True if a trial has ended.
+  // `all`: [ranks], equal on all ranks. Returns true if a trial has ended.
   bool learn(std::span<const Notes> all);
 
-  // Calls on several channels take their turns in this order.
+  // Calls on several channels are assigned candidates in this order.
   uint64_t started = 0, taken = 0;
 
-  std::span<const Way> ways() const { return ways_; }
+  std::span<const TimedChoice> candidates() const { return candidates_; }
   size_t bytes() const { return bytes_; }  // of the first call of a trial
   uint32_t trials() const { return trials_; }
-  double usual_us() const { return ways_.empty() ? 0 : ways_[0].us; }
+  double usual_us() const { return candidates_.empty() ? 0 : candidates_[0].us; }
 
  private:
-  // `duel`: the leader against the way in use, which it replaces only if its median is lower by `gain`, and its call is the
-  // faster one in five of eight pairs of their calls. The fastest of many is often a lucky one.
-  enum class Stage : uint8_t { first, final, around, duel, review };
+  // `variants`: variants of the leader. `duel`: the leader against the candidate in use, which it replaces only if its
+  // median is lower by the factor `gain` and its call is the faster one in 5/8 of all pairs of their calls, because the
+  // fastest of many candidates is often fast by chance. `review`: the candidate in use and the best others, in later
+  // trials.
+  enum class Stage : uint8_t { first, final, variants, duel, review };
 
   void start(Stage stage, std::vector<uint8_t> entrants);
   void end_pass();
-  void judge();
-  void look_around();
+  void decide();
+  void try_variants();
   void challenge();
   void rest();
   std::vector<uint8_t> best(size_t most) const;
 
-  uint32_t left_ = settling;
+  uint32_t left_ = warmup_calls;
   uint8_t now_ = 0;
   bool awaits_ = false, changed_ = false;
   Stage stage_ = Stage::first;
   uint32_t exchanges_ = 0, trials_ = 0;
   double exchange_us_;
   size_t bytes_ = 0;
-  std::vector<Way> ways_;
-  Around around_;
+  std::vector<TimedChoice> candidates_;
+  Variants variants_;
   uint32_t rest_ = least_rest;
   uint32_t warm_ = 1;
   uint8_t leader_ = 0;  // of the trial
-  int steps_ = 0;       // around leaders
-  uint8_t again_ = 0;   // the last one that was tried again in turn
+  int steps_ = 0;       // how often variants of a leader were tried
+  uint8_t again_ = 0;   // the candidate that was last included in a review in turn
 
-  // The trial that is under way.
+  // The current trial.
   std::vector<uint8_t> entrants_;
   std::vector<std::vector<double>> times_;  // of each
   uint32_t timed_ = 0, passes_ = 0;
@@ -162,15 +170,15 @@ class Tuner {
  public:
   explicit Tuner(double exchange_us) : exchange_us_(exchange_us) {}
 
-  // REQUIRES: bytes >= tuned_min_bytes. `sixteen_bits`: a reduction of elements of two bytes. Requests have other staging
-  // than blocking calls, so cells of their own.
+  // REQUIRES: bytes >= tuned_min_bytes. `sixteen_bits`: a reduction of elements of two bytes. Requests use other
+  // staging than blocking calls, so they have their own cells.
   Cell& cell(plan::Collective collective, size_t bytes, bool sixteen_bits, bool request);
-  // Calls with the key of each cell that was made.
+  // Called with the key of each existing cell.
   using Visit = std::function<void(plan::Collective, bool sixteen_bits, bool request, const Cell&)>;
   void visit(const Visit& visit) const;
 
  private:
-  static constexpr size_t classes = 48;  // of what fits an address space
+  static constexpr size_t classes = 48;  // sizes up to 2^48
   using Cells = std::array<std::unique_ptr<Cell>, classes * 4>;
   Cell& make(std::unique_ptr<Cells>& cells, size_t index);
 

@@ -12,8 +12,8 @@ namespace coll::tune {
 namespace {
 
 constexpr size_t most_priced = 5;
-constexpr double worth_trying = 2.5;  // times the cheapest one: prices err
-// Pricing all algorithms of more ranks takes longer than a choice may.
+constexpr double worth_trying = 2.5;  // price over that of the cheapest one; prices are not exact
+// With more ranks pricing all algorithms takes too long.
 constexpr int most_priced_ranks = 64;
 constexpr uint32_t least_chunk = 4 << 10, most_chunk = 1 << 20, most_ring = 2 << 20;
 
@@ -26,7 +26,7 @@ bool keeps_bits(const Choice& choice, const Situation& situation) {
 
 std::vector<Choice> PricedCandidates::of(const Situation& situation) {
   std::vector<Choice> made;
-  // The formulas do not cover ranks that share cores.
+  // The formulas do not cover oversubscribed ranks.
   if (situation.oversubscribed || situation.ranks > most_priced_ranks) return made;
   if (table_ == nullptr)
     table_ = std::make_shared<const model::Table>(model::builtin_table(model::hardware_of(*machine_)));
@@ -50,7 +50,7 @@ std::vector<Choice> PricedCandidates::of(const Situation& situation) {
 }
 
 std::vector<Choice> candidates(Selector& selector, const Situation& situation, const Forced& forced,
-                               bool takes_latency_path, bool may_take, PricedCandidates* priced) {
+                               bool uses_latency_path, bool latency_path_possible, PricedCandidates* priced) {
   const Selection selected = selector.select(situation, forced);
   std::vector<Choice> made;
   const auto add = [&](Choice choice) {
@@ -60,30 +60,30 @@ std::vector<Choice> candidates(Selector& selector, const Situation& situation, c
       made.push_back(std::move(choice));
   };
   const Choice latency;
-  if (takes_latency_path) made.push_back(latency);
+  if (uses_latency_path) made.push_back(latency);
   else made.push_back(selected.choice);
   // A user's own algorithm may reduce in another order than the candidates, which would change the bits.
   if (!keeps_bits(made.front(), situation)) return made;
   if (!forced.ranges.empty()) {
-    if (takes_latency_path || selected.by != Source::forced) return made;
+    if (uses_latency_path || selected.by != Source::forced) return made;
     for (const Choice& alternative : selected.alternatives) add(alternative);
     return made;
   }
   add(selected.choice);
   for (const Choice& alternative : selected.alternatives) add(alternative);
-  if (may_take) add(latency);
+  if (latency_path_possible) add(latency);
   const Selection shipped = selector.shipped(situation);
   add(shipped.choice);
   for (const Choice& alternative : shipped.alternatives) add(alternative);
-  // Mapped buffers are copied once over any path.
+  // With mapped buffers every path copies once.
   for (const Choice& cheap : priced != nullptr ? priced->of(situation) : std::vector<Choice>())
     if (!(situation.mapped && cheap.kernel_copies)) add(cheap);
   return made;
 }
 
 std::vector<Choice> rule_candidates(Selector& selector, const Situation& situation, const Forced& forced,
-                                    bool takes_latency_path) {
-  if (takes_latency_path) return {Choice()};
+                                    bool uses_latency_path) {
+  if (uses_latency_path) return {Choice()};
   const Selection selected = selector.select(situation, forced);
   std::vector<Choice> made{selected.choice};
   for (const Choice& alternative : selected.alternatives)
@@ -105,7 +105,7 @@ std::vector<Choice> neighbours(const Choice& of, const Situation& situation) {
     if (!same(other, of)) made.push_back(std::move(other));
   };
   const size_t chunk = from.chunk_bytes, depth = from.depth;
-  // No more slots than chunks.
+  // At most one slot per chunk.
   const auto fitting = [&](size_t chunk, size_t depth) {
     return std::clamp<size_t>(std::bit_ceil((situation.vector_bytes() + chunk - 1) / chunk), 1, depth);
   };

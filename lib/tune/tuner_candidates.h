@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The candidates of online tuning: what the books say. All reduce in the balanced order, and none rounds a partial result
-// that another one does not, so every candidate gives the same bits.
+// The candidates of auto-tuning: the choices of the books. All reduce in the balanced order, and none rounds a partial
+// result that another one does not, so all candidates give the same bits.
 #pragma once
 
 #include <memory>
@@ -15,18 +15,18 @@
 
 namespace coll::tune {
 
-// Blocking calls from here on are tuned by default, between the candidates of one rule.
+// Blocking calls of this size or more are tuned by default, among the candidates of one rule.
 inline constexpr size_t long_tuned_min_bytes = size_t(256) << 10;
 
-// What the prices of a machine say is worth trying. Made when first asked: it costs some milliseconds where there are many
-// ranks.
+// The candidates that are cheap by the prices of a machine. Prices are prepared by the first call of of(), which takes
+// some milliseconds with many ranks.
 class PricedCandidates {
  public:
-  // A null table: the built-in one that comes closest to the machine. The hierarchy must outlive it.
+  // A null table: the nearest built-in one is used. The hierarchy must outlive the object.
   PricedCandidates(std::shared_ptr<const model::Table> table, std::shared_ptr<const topo::Machine> machine,
                    const topo::Hierarchy& hierarchy)
       : table_(std::move(table)), machine_(std::move(machine)), hierarchy_(&hierarchy) {}
-  // The cheapest ones, best first, not completed.
+  // The cheapest candidates, cheapest first, not completed (see complete()).
   std::vector<Choice> of(const Situation& situation);
 
  private:
@@ -34,23 +34,24 @@ class PricedCandidates {
   std::shared_ptr<const topo::Machine> machine_;
   const topo::Hierarchy* hierarchy_;
   std::optional<model::Prices> prices_;
-  bool has_kernel_ = false;  // in prices_
+  bool has_kernel_ = false;  // whether prices_ includes kernel-assisted copies
 };
 
-// Best first; the first is what the books say for the situation, the latency path (without an algorithm) if
-// `takes_latency_path`. `may_take`: it serves such calls, too. Only the first: no other candidate is known, or allowed.
-// Of what a user forces only the candidates that the user names. `priced` may be null.
+// Returns the candidates for a situation. The first one is the choice of the books, or the latency path (null
+// algorithm) if `uses_latency_path`. `latency_path_possible`: the latency path can serve such calls, too. If the user
+// forces a choice, only the user's candidates follow. The first one alone means that no other is known or allowed.
+// `priced` may be null.
 std::vector<Choice> candidates(Selector& selector, const Situation& situation, const Forced& forced,
-                               bool takes_latency_path, bool may_take, PricedCandidates* priced);
+                               bool uses_latency_path, bool latency_path_possible, PricedCandidates* priced);
 
-// Those of the rule that serves the situation alone.
+// Returns only the candidates of the rule that serves the situation.
 std::vector<Choice> rule_candidates(Selector& selector, const Situation& situation, const Forced& forced,
-                                    bool takes_latency_path);
+                                    bool uses_latency_path);
 
-// Whether it gives the same bits as every other such choice.
+// Whether the choice gives the same bits as all other choices for which this is true.
 bool keeps_bits(const Choice& choice, const Situation& situation);
 
-// The same algorithm with longer and shorter chunks, and a longer ring.
+// Returns variants of a choice: the same algorithm with longer and shorter chunks, a longer ring, and twice the k.
 std::vector<Choice> neighbours(const Choice& of, const Situation& situation);
 
 }  // namespace coll::tune

@@ -34,7 +34,7 @@ std::string key_of(const Situation& of) {
 
 std::string line_of(const Learned& learned) {
   std::string text = rule_text(learned.choice);
-  // Said in any case: on another day kernel-assisted copies may be the rule.
+  // Explicit, because kernel-assisted copies may be the default when the file is read.
   if (learned.choice.algorithm != nullptr && !learned.choice.kernel_copies)
     text += (text.find(':') == std::string::npos ? ":" : ",") + std::string("copy=staged");
   char times[80];
@@ -42,7 +42,7 @@ std::string line_of(const Learned& learned) {
   return ": " + text + times;
 }
 
-// Line by line, without the first one.
+// The rules of a text by their keys, without the first line.
 std::map<std::string, std::string, std::less<>> rules_of(std::string_view text) {
   std::map<std::string, std::string, std::less<>> rules;
   for (bool first = true; !text.empty(); first = false) {
@@ -85,7 +85,7 @@ std::optional<Choice> LearnedBook::find(const Situation& situation) const {
 
 std::string learned_text(std::string_view before, std::string_view processor, const std::vector<Learned>& learned) {
   std::map<std::string, std::string, std::less<>> rules;
-  // Nothing of a file that would be ignored.
+  // A file that LearnedBook ignores contributes no rules.
   if (LearnedBook book; book.read(before, "", processor).ok()) rules = rules_of(before);
   for (const Learned& one : learned) rules.insert_or_assign(key_of(one.situation), line_of(one));
   std::string text = first_line(processor) + "\n";
@@ -107,7 +107,7 @@ std::string update_learned_file(const std::string& path, std::string_view proces
   if (learned.empty()) return "";
   std::string before;
   if (const topo::Status status = read_learned_file(path, before); !status.ok()) return status.text();
-  // A name that was written by mistake must not cost its file.
+  // Do not overwrite another file that the user has named by mistake.
   if (!before.empty() && !before.starts_with(first_line(processor) + "\n"))
     return path + " is not replaced: it is no auto-tuning file of this processor; name another one in COLL_TUNE_FILE";
   const std::string text = learned_text(before, processor, learned);

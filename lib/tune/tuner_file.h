@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What online tuning has learned, kept in a file for the next start: a first line that names the processor, then rules.
+// The results of auto-tuning as a file for the next start: a first line that names the processor, then rules.
 //
 //   # libcoll auto-tuning 1: AMD EPYC 7763 64-Core Processor
-//   bcast[p=2, levels=1, !oversubscribed, n>=65536, n<131072]: flat_read:chunk=16384,depth=4,copy=staged -- 9.1 us, books 11 us
+//   bcast[p=2, levels=1, !oversubscribed, n>=65536, n<131072]: flat_read:chunk=16384,depth=4,copy=staged -- 9.1 us,
+//   books 11 us
 #pragma once
 
 #include <optional>
@@ -15,34 +16,35 @@
 
 namespace coll::tune {
 
-// What one cell has learned.
+// The result of one cell.
 struct Learned {
   Situation situation;          // of its calls; `bytes` is one of their sizes
   Choice choice;                // algorithm null: the latency path
-  double us = 0, usual_us = 0;  // of the choice, and of what the books say; 0: unknown
+  double us = 0, usual_us = 0;  // time of the choice, and of the choice of the books; 0: unknown
 };
 
 class LearnedBook {
  public:
-  // Nothing of a text that is damaged, of another version or of another processor: the error says which, and that the file
-  // is ignored. An empty text has no rules.
+  // Reads a text. A text that is damaged, of another version or of another processor is ignored, and the error names
+  // the reason. An empty text has no rules.
   topo::Status read(std::string_view text, const std::string& file, std::string_view processor);
-  // Not completed; algorithm null: the latency path. nullopt: nothing was learned of such calls.
+  // Returns the learned choice, not completed (null algorithm: the latency path); nullopt if there is none.
   std::optional<Choice> find(const Situation& situation) const;
 
  private:
   Book book_;
 };
 
-// The text of such a file with what was learned now, and of `before` what that does not replace. `before` may be anything.
+// Returns the text of a file with the results in `learned` and those rules of `before` that they do not replace. A
+// `before` that LearnedBook would ignore is dropped.
 std::string learned_text(std::string_view before, std::string_view processor, const std::vector<Learned>& learned);
 
-// Reads the file, and replaces it as one step: another process sees the old one or the new one. A file that is none of this
-// processor's stays. "" or what is wrong.
+// Updates the file atomically: another process reads the old or the new one. A file that is not an auto-tuning file of
+// this processor is not replaced. Returns "" or an error.
 std::string update_learned_file(const std::string& path, std::string_view processor,
                                 const std::vector<Learned>& learned);
 
-// The text of a file, up to 1 MiB; "" if there is none. An error if it is there and cannot be read.
+// Reads a file of up to 1 MiB. A file that does not exist gives ""; one that cannot be read gives an error.
 topo::Status read_learned_file(const std::string& path, std::string& text);
 
 }  // namespace coll::tune

@@ -28,8 +28,8 @@ std::string decisions(const coll_comm* comm) {
   if (tuning == nullptr) return "off";
   tuning->tuner().visit([&](Collective collective, bool, bool request, const tune::Cell& cell) {
     text += std::string(coll::plan::name(collective)) + (request ? "*" : "") + ' ' + std::to_string(cell.now()) + '/' +
-            std::to_string(cell.ways().size()) + '/' + std::to_string(cell.trials());
-    for (const tune::Way& way : cell.ways()) text += ' ' + std::to_string(way.us);
+            std::to_string(cell.candidates().size()) + '/' + std::to_string(cell.trials());
+    for (const tune::TimedChoice& candidate : cell.candidates()) text += ' ' + std::to_string(candidate.us);
     text += '\n';
   });
   return text;
@@ -201,7 +201,7 @@ TEST_F(Tuning, CorrectsABadTable) {
       const tune::Cell* cell = cell_of(comm, collective);
       RANK_CHECK(c, cell->trials() > 0);
       RANK_CHECK(c, cell->now() != 0);
-      RANK_CHECK(c, 1.2 * cell->ways()[cell->now()].us < cell->usual_us());
+      RANK_CHECK(c, 1.2 * cell->candidates()[cell->now()].us < cell->usual_us());
     }
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
@@ -216,7 +216,7 @@ TEST_F(Tuning, UsesOnlyTheAlgorithmsThatTheUserNames) {
     std::vector<char> data(65536);
     for (int call = 0; call < 100; call++)
       RANK_CHECK(c, coll_bcast(data.data(), data.size(), COLL_BYTE, 0, comm) == COLL_OK);
-    RANK_CHECK(c, cell_of(comm, Collective::bcast)->ways().size() == 2);
+    RANK_CHECK(c, cell_of(comm, Collective::bcast)->candidates().size() == 2);
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
 }
@@ -229,7 +229,7 @@ void scatters(Context& c, int calls, bool learned) {
   if (learned) {
     const tune::Cell* cell = cell_of(comm, Collective::scatter);
     RANK_CHECK(c, cell->trials() == 0);
-    RANK_CHECK(c, tune::setting_text(cell->ways()[cell->now()].choice) == "parallel_read:chunk=4096,depth=2");
+    RANK_CHECK(c, tune::setting_text(cell->candidates()[cell->now()].choice) == "parallel_read:chunk=4096,depth=2");
   }
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }

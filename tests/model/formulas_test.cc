@@ -40,7 +40,7 @@ TEST_F(OnKnl, ScatterAddsUp) {
   EXPECT_NEAR(scatter_parallel_read(on_, mib, {}).total_us(), b + copy(mib, gamma63) + g, 1e-6);
   const Terms throttled = scatter_throttled_read(on_, mib, {.k = 8});
   EXPECT_NEAR(throttled.total_us(),
-              b + 8 * copy(mib, 0.11 * 63 + 1.6 * 7 + 1) + 8 * on_.flag_us(on_.far()) + 7 * on_.look_us(), 1e-6);
+              b + 8 * copy(mib, 0.11 * 63 + 1.6 * 7 + 1) + 8 * on_.flag_us(on_.farthest()) + 7 * on_.look_us(), 1e-6);
   EXPECT_NEAR(scatter_throttled_read(on_, mib, {.k = 10}).startup_us, 7 * 1.43, 1e-9);  // k need not divide p
 }
 

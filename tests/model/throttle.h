@@ -30,7 +30,7 @@ inline Throttle best_throttle(const Setting& on, double bytes) {
 // Returns k if ceil(p/k) is approximated by p/k and messages are long: sqrt(s beta / (l a)).
 inline double throttle_estimate(const Setting& on) {
   const Access& of = on.access();
-  const double page_us = of.page_bytes / bytes_per_us(of.bandwidth_gbs[on.far()]);
+  const double page_us = of.page_bytes / bytes_per_us(of.bandwidth_gbs[on.farthest()]);
   return std::sqrt(page_us / (of.page_us * of.gamma.quadratic));
 }
 

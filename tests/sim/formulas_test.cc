@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Formula and simulation agree within 6.5 % under the formula's assumptions: one distance, ranks that arrive together,
-// wide links.
+// wide links. Formulas that follow a plan with all distances and links agree within 10 to 15 %.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,6 +26,8 @@ struct Case {
   size_t bytes;
   Knobs knobs;
   bool by_size = false;  // with rates by size, as a calibrated table has them
+  bool links = false;    // with the links of the machine, for mechanisms without locks
+  double within = 0.065;
 };
 
 // Rates decrease from cache to cache; all differ.
@@ -36,7 +38,7 @@ std::vector<model::CacheRates> measured_rates() {
 
 void compare(const Case& of) {
   Machine on(of.machine, of.ranks);
-  if (!model::is_kernel_copy(of.mechanism) || of.by_size) on.table.links = {};
+  if ((!model::is_kernel_copy(of.mechanism) && !of.links) || of.by_size) on.table.links = {};
   // Formulas do not include non-temporal stores.
   if (of.by_size)
     on.table.caches = measured_rates(), on.table.overlap = 0.3, on.table.thresholds.non_temporal_bytes = 0;
@@ -58,7 +60,7 @@ void compare(const Case& of) {
               of.machine, of.by_size ? "by size" : "       ", of.ranks, plan::name(of.collective), of.algorithm,
               of.knobs.k, of.bytes, formula, virtual_us, 100 * (virtual_us / formula - 1));
   // The formula determines how short the slots make the chunks, and assumes equal lengths: up to 1.5 % more pages.
-  EXPECT_NEAR(virtual_us / formula, 1, 0.065) << of.algorithm;
+  EXPECT_NEAR(virtual_us / formula, 1, of.within) << of.algorithm;
 }
 
 constexpr size_t kib = 1024, mib = 1024 * kib;
@@ -123,6 +125,39 @@ TEST(Agreement, SharedMemory) {
     compare({"nodeb", 16, Collective::allreduce, "all_read", Mechanism::shared_memory, bytes, {}});
   }
   compare({"nodeb", 16, Collective::barrier, "dissemination", Mechanism::shared_memory, 0, {}});
+}
+
+// The first chunk passes all ranks one after another; the chunks after it follow as the ring allows.
+TEST(Agreement, InOrderTree) {
+  for (size_t bytes : {kib, 16 * kib, 128 * kib})
+    for (double chunk_bytes : {0.0, 4096.0})
+      for (const auto& [machine, ranks] : {std::pair{"nodeb", 16}, {"nodeb", 45}, {"epyc-2p", 64}, {"arm-n1", 61}})
+        for (Collective collective : {Collective::reduce, Collective::allreduce})
+          compare({.machine = machine,
+                   .ranks = ranks,
+                   .collective = collective,
+                   .algorithm = "in_order_tree",
+                   .mechanism = Mechanism::shared_memory,
+                   .bytes = bytes,
+                   .knobs = {.chunk_bytes = chunk_bytes < double(bytes) ? chunk_bytes : 0},
+                   .links = true,
+                   .within = 0.1});
+}
+
+// A group of one rank reduces the whole vector in each of the others.
+TEST(Agreement, UnevenGroups) {
+  for (size_t bytes : {kib, 16 * kib, 128 * kib})
+    for (int ranks : {25, 33, 48})
+      for (Collective collective : {Collective::reduce, Collective::allreduce})
+        compare({.machine = "nodeb",
+                 .ranks = ranks,
+                 .collective = collective,
+                 .algorithm = "dpml_two_level",
+                 .mechanism = Mechanism::shared_memory,
+                 .bytes = bytes,
+                 .knobs = {},
+                 .links = true,
+                 .within = 0.15});
 }
 
 // With the rates of a calibrated table, both sides look up the same sizes, for every transport. Cases are omitted in

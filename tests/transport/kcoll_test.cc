@@ -182,7 +182,7 @@ TEST_F(Kcoll, OtherDomainsDoNotReachARegion) {
             0);
 }
 
-TEST_F(Kcoll, CopiesAnyOffsetAndLengthBothWays) {
+TEST_F(Kcoll, CopiesAnyOffsetAndLengthInBothDirections) {
   const uint64_t cookie = registered(KcollDirection::both);
   EXPECT_EQ(
       in_child([&] {

@@ -32,7 +32,7 @@ class Job {
   using Time = std::function<double(const Choice&, int call)>;
   using Late = std::function<double(int rank, int call)>;
 
-  explicit Job(std::vector<Choice> choices, int ranks = 2, Cell::Around around = {}, double exchange_us = 0)
+  explicit Job(std::vector<Choice> choices, int ranks = 2, Cell::Variants around = {}, double exchange_us = 0)
       : cells_(size_t(ranks), Cell(exchange_us)), choices_(std::move(choices)), around_(std::move(around)) {}
 
   void run(int calls, const Time& time_us, const Late& late_us = {}) {
@@ -46,14 +46,14 @@ class Job {
   double total_us() const { return total_us_; }
   // Number of calls that used this candidate.
   int of(size_t number) const { return number < of_.size() ? of_[number] : 0; }
-  uint32_t chunk() const { return cell().ways()[cell().now()].choice.parameters.chunk_bytes; }
+  uint32_t chunk() const { return cell().candidates()[cell().now()].choice.parameters.chunk_bytes; }
 
  private:
   void call(const Time& time_us, const Late& late_us) {
-    std::vector<Cell::Turn> turns;
+    std::vector<Cell::Assignment> turns;
     for (Cell& cell : cells_) {
       if (cell.rests()) {
-        turns.push_back({.way = cell.now()});
+        turns.push_back({.candidate = cell.now()});
         continue;
       }
       if (cell.awaits_times()) {
@@ -65,20 +65,20 @@ class Job {
         cell.learn(notes_);
       }
       if (!cell.has_begun()) cell.begin(choices_, around_);
-      turns.push_back(cell.rests() ? Cell::Turn{.way = cell.now()} : cell.turn(65536));
+      turns.push_back(cell.rests() ? Cell::Assignment{.candidate = cell.now()} : cell.assign(65536));
     }
-    const Choice& choice = cells_[0].has_begun() ? cells_[0].ways()[turns[0].way].choice : choices_[0];
+    const Choice& choice = cells_[0].has_begun() ? cells_[0].candidates()[turns[0].candidate].choice : choices_[0];
     const double us = time_us(choice, calls_);
     double last = 0;
     for (size_t rank = 0; rank < cells_.size() && late_us; rank++) last = std::max(last, late_us(int(rank), calls_));
     for (size_t rank = 0; rank < cells_.size(); rank++) {
-      EXPECT_EQ(turns[rank].way, turns[0].way);
+      EXPECT_EQ(turns[rank].candidate, turns[0].candidate);
       EXPECT_EQ(turns[rank].sample, turns[0].sample);
       const double begin_us = now_us_ + (late_us ? late_us(int(rank), calls_) : 0);
-      cells_[rank].took(turns[rank], int64_t(begin_us * 1000), int64_t((now_us_ + last + us) * 1000) | 1);
+      cells_[rank].record(turns[rank], int64_t(begin_us * 1000), int64_t((now_us_ + last + us) * 1000) | 1);
     }
-    of_.resize(std::max<size_t>(of_.size(), turns[0].way + size_t(1)));
-    of_[turns[0].way]++;
+    of_.resize(std::max<size_t>(of_.size(), turns[0].candidate + size_t(1)));
+    of_[turns[0].candidate]++;
     timed_ += turns[0].sample >= 0;
     total_us_ += us;
     now_us_ += last + us;
@@ -87,7 +87,7 @@ class Job {
 
   std::vector<Cell> cells_;
   std::vector<Choice> choices_;
-  Cell::Around around_;
+  Cell::Variants around_;
   std::vector<Notes> notes_;
   std::vector<int> of_;
   double now_us_ = 4.2e6, total_us_ = 0;  // the truncated clock wraps soon
@@ -131,7 +131,7 @@ TEST(Cell, UsesTheFastestAfterTheFirstTrial) {
     Job job(choices(6));
     job.run(120, times(us));
     EXPECT_EQ(job.cell().now(), fastest);
-    EXPECT_NEAR(job.cell().ways()[fastest].us, 15, 0.01);
+    EXPECT_NEAR(job.cell().candidates()[fastest].us, 15, 0.01);
     EXPECT_GE(job.cell().trials(), 1u);
   }
 }
@@ -155,7 +155,7 @@ TEST(Cell, DropsMuchWorseCandidatesAfterThreeTimedCalls) {
   Job job(choices(4));
   job.run(Cell::settling + 100, times({100, 1000, 99, 101}));
   EXPECT_EQ(job.of(1), 4);
-  EXPECT_TRUE(job.cell().ways()[1].is_out);
+  EXPECT_TRUE(job.cell().candidates()[1].dropped);
   EXPECT_GT(job.of(2), 6);
 }
 
@@ -237,7 +237,7 @@ TEST(Cell, LateRanksDoNotCount) {
     return lateness[size_t(rank)];
   });
   EXPECT_EQ(job.cell().now(), 2);
-  EXPECT_NEAR(job.cell().ways()[2].us, 90, 0.01);
+  EXPECT_NEAR(job.cell().candidates()[2].us, 90, 0.01);
 }
 
 // Unsuccessful trials of a cell cost less than the configured share, including clocks and exchanges, after the first
@@ -289,9 +289,9 @@ TEST(Cell, OneWatchedCandidateIsTimedPeriodically) {
     if (cell.rests()) continue;
     if (cell.awaits_times()) cell.learn(std::vector<Notes>{cell.notes()});
     if (cell.rests()) continue;
-    const Cell::Turn turn = cell.turn(4096);
+    const Cell::Assignment turn = cell.assign(4096);
     timed += turn.sample >= 0;
-    cell.took(turn, int64_t(call) * 100000, int64_t(call) * 100000 + 50001);
+    cell.record(turn, int64_t(call) * 100000, int64_t(call) * 100000 + 50001);
   }
   EXPECT_EQ(cell.now(), 0);
   EXPECT_GE(cell.trials(), 3u);
@@ -301,7 +301,7 @@ TEST(Cell, OneWatchedCandidateIsTimedPeriodically) {
 
 TEST(Cell, AStoredResultIsUsedAtOnce) {
   Cell cell;
-  for (uint32_t i = 0; i < Cell::settling; i++) EXPECT_TRUE(cell.rests());
+  for (uint32_t i = 0; i < Cell::warmup_calls; i++) EXPECT_TRUE(cell.rests());
   EXPECT_FALSE(cell.rests());
   cell.begin(choices(3), {}, {.first = 2, .learned = true});
   for (uint32_t i = 0; i < Cell::least_rest; i++) {
@@ -316,11 +316,11 @@ TEST(Cell, LateNotesAreIgnored) {
   Cell cell;
   while (cell.rests()) {}
   cell.begin(choices(2), {});
-  Cell::Turn timed;
-  while (!cell.awaits_times()) timed = cell.turn(4096);
+  Cell::Assignment timed;
+  while (!cell.awaits_times()) timed = cell.assign(4096);
   const std::vector<Notes> none(2);
   cell.learn(none);
-  cell.took(timed, 1, 2);
+  cell.record(timed, 1, 2);
   EXPECT_EQ(cell.notes().begin_ns[size_t(timed.sample)], 0u);
   EXPECT_EQ(cell.trials(), 0u);  // nothing is known: the trial starts again
 }
@@ -334,8 +334,8 @@ TEST(Cell, DisturbedCallsAreMadeUpFor) {
   while (cell.trials() == 0 && call < 1000) {
     if (cell.awaits_times()) cell.learn(std::vector<Notes>{cell.notes()});
     if (cell.trials() > 0) break;
-    const Cell::Turn turn = cell.turn(4096);
-    if (++call % 2 == 0) cell.took(turn, 1000000 * call, 1000000 * call + (turn.way == 1 ? 801 : 1001));
+    const Cell::Assignment turn = cell.assign(4096);
+    if (++call % 2 == 0) cell.record(turn, 1000000 * call, 1000000 * call + (turn.candidate == 1 ? 801 : 1001));
   }
   EXPECT_EQ(cell.now(), 1);
   EXPECT_LT(call, 200);
@@ -350,10 +350,10 @@ TEST(Cell, DisturbedCallsDoNotDecide) {
     for (int call = 1; cell.trials() == 0; call++) {
       if (cell.awaits_times()) cell.learn(std::vector<Notes>{cell.notes()});
       if (cell.trials() > 0) break;
-      const Cell::Turn turn = cell.turn(4096);
-      const bool disturbed = all || (turn.way == 1 && call % 3 != 0);
-      const int64_t begin = 1000000 * call, us = turn.way == 1 ? (disturbed && !all ? 50000 : 800) : 1000;
-      cell.took(turn, begin, begin + us + !disturbed);
+      const Cell::Assignment turn = cell.assign(4096);
+      const bool disturbed = all || (turn.candidate == 1 && call % 3 != 0);
+      const int64_t begin = 1000000 * call, us = turn.candidate == 1 ? (disturbed && !all ? 50000 : 800) : 1000;
+      cell.record(turn, begin, begin + us + !disturbed);
     }
     EXPECT_EQ(cell.now(), 1) << all;
   }
@@ -368,7 +368,7 @@ TEST(Cell, WithoutTimesNothingChanges) {
     if (!cell.rests()) {
       if (cell.awaits_times()) cell.learn(std::vector<Notes>(2));
       if (!cell.has_begun()) cell.begin(choices(4), {});
-      number = cell.rests() ? cell.now() : cell.turn(4096).way;
+      number = cell.rests() ? cell.now() : cell.assign(4096).candidate;
     }
     others += number != 0;
   }
@@ -389,11 +389,11 @@ TEST(Cell, SizesOfAClassCountByByte) {
     }
     const size_t bytes = ++call % 2 != 0 ? 4096 : 8191;
     const int64_t begin = 1000000 * call;
-    const Cell::Turn turn = cell.turn(bytes);
-    cell.took(turn, begin, (begin + int64_t(bytes)) | 1);
+    const Cell::Assignment turn = cell.assign(bytes);
+    cell.record(turn, begin, (begin + int64_t(bytes)) | 1);
   }
   EXPECT_EQ(cell.now(), 0);
-  EXPECT_NEAR(cell.ways()[0].us, cell.ways()[1].us, 0.02);
+  EXPECT_NEAR(cell.candidates()[0].us, cell.candidates()[1].us, 0.02);
 }
 
 TEST(Tuner, CellsByCollectiveClassAndKind) {

@@ -20,15 +20,15 @@ using model::Mechanism;
 
 constexpr size_t element_bytes = 4;
 
-// The mechanisms that a call may use: ordinary memory is staged, too.
+// The mechanisms that a call may use. Besides a kernel-assisted copy it may stage.
 std::vector<Mechanism> mechanisms_of(Mechanism transport) {
   if (!model::is_kernel_copy(transport)) return {transport};
   return {transport, Mechanism::shared_memory};
 }
 
-// Every algorithm, chunk and k; depths come later.
-std::vector<Way> usual_ways(const Cell& cell) {
-  std::vector<Way> ways;
+// Every algorithm, chunk and k, with the usual depth.
+std::vector<Method> usual_methods(const Cell& cell) {
+  std::vector<Method> methods;
   for (const algo::Algorithm& algorithm : algo::algorithms()) {
     if (algorithm.collective != cell.collective || !algorithm.balanced) continue;
     if (algorithm.max_bytes != 0 && cell.bytes > algorithm.max_bytes) continue;
@@ -45,23 +45,23 @@ std::vector<Way> usual_ways(const Cell& cell) {
         if (!algorithm.reads.k && k > 1) break;
         if (k >= cell.machine->hierarchy.ranks()) break;
         for (Mechanism mechanism : mechanisms_of(cell.transport)) {
-          // Without direct buffers the kernel copies nothing.
+          // If nothing is direct, no mechanism copies by the kernel, so only the last one is simulated.
           if (staged && mechanism != mechanisms_of(cell.transport).back()) continue;
-          Way way{&algorithm, {}, mechanism};
-          way.parameters.chunk_bytes = uint32_t(chunk);
-          way.parameters.depth = chunk >= cell.bytes ? uint16_t(1) : audited_depth;
-          if (algorithm.reads.k) way.parameters.k = k;
-          const algo::Request request{.hierarchy = &cell.machine->hierarchy, .parameters = way.parameters};
+          Method method{&algorithm, {}, mechanism};
+          method.parameters.chunk_bytes = uint32_t(chunk);
+          method.parameters.depth = chunk >= cell.bytes ? uint16_t(1) : audited_depth;
+          if (algorithm.reads.k) method.parameters.k = k;
+          const algo::Request request{.hierarchy = &cell.machine->hierarchy, .parameters = method.parameters};
           if (!algorithm.applies(request)) continue;
           if (algorithm.refuses != nullptr && !algorithm.refuses(request).empty()) continue;
-          ways.push_back(way);
+          methods.push_back(method);
         }
       }
   }
-  return ways;
+  return methods;
 }
 
-// ---- what is chosen ---------------------------------------------------------------------------------------------------
+// ---- choices -------------------------------------------------------------------------------------------------------
 
 tune::Situation situation_of(const Cell& cell) {
   const model::Table& table = cell.machine->table;
@@ -84,35 +84,35 @@ tune::Situation situation_of(const Cell& cell) {
   return situation;
 }
 
-Way way_of(const tune::Choice& choice, const tune::Situation& situation, const Cell& cell) {
-  Way way{choice.algorithm, choice.parameters, cell.transport};
+Method method_of(const tune::Choice& choice, const tune::Situation& situation, const Cell& cell) {
+  Method method{choice.algorithm, choice.parameters, cell.transport};
   if (model::is_kernel_copy(cell.transport) && !choice.kernel_copies && (choice.staged || !situation.single_copy))
-    way.mechanism = Mechanism::shared_memory;
-  return way;
+    method.mechanism = Mechanism::shared_memory;
+  return method;
 }
 
-Way chosen_by_rules(const Cell& cell) {
+Method chosen_by_rules(const Cell& cell) {
   const tune::Situation situation = situation_of(cell);
-  return way_of(tune::Selector().shipped(situation).choice, situation, cell);
+  return method_of(tune::Selector().shipped(situation).choice, situation, cell);
 }
 
-// What a communicator there chooses by default.
-Way chosen_by_default(const Cell& cell) {
+// The default choice of a communicator on that machine.
+Method chosen_by_default(const Cell& cell) {
   const tune::Situation situation = situation_of(cell);
   const std::shared_ptr<const model::Table> table(std::shared_ptr<void>(), &cell.machine->table);
   tune::Selector selector(table, cell.machine->hierarchy, cell.machine->table.fingerprint);
-  return way_of(selector.select(situation).choice, situation, cell);
+  return method_of(selector.select(situation).choice, situation, cell);
 }
 
 model::Call call_of(const Cell& cell) {
   return {.collective = cell.collective, .bytes = double(cell.bytes), .element_bytes = element_bytes};
 }
 
-// ---- cells ------------------------------------------------------------------------------------------------------------
+// ---- cells ---------------------------------------------------------------------------------------------------------
 
-class Judge {
+class CellAudit {
  public:
-  Judge(const Cell& cell, VirtualTimes& times, double of_interest)
+  CellAudit(const Cell& cell, VirtualTimes& times, double of_interest)
       : cell_(cell),
         of_interest_(of_interest),
         prices_(cell.machine->table, cell.machine->hierarchy, mechanisms_of(cell.transport)),
@@ -120,49 +120,66 @@ class Judge {
     made_.cell = cell;
   }
 
-  Audited judged() {
+  Audited run() {
     made_.by_price = timed(chosen_by_default(cell_));
     made_.by_rules = timed(chosen_by_rules(cell_));
-    // Cheap ones first, so that soon no other runs long.
-    std::vector<std::pair<double, Way>> ways;
-    for (const Way& way : usual_ways(cell_)) ways.emplace_back(priced_us(way), way);
-    std::ranges::stable_sort(ways, {}, &std::pair<double, Way>::first);
-    for (const auto& [us, way] : ways) timed(way);
-    // Depths, of the algorithms that come near.
+    // Cheapest first, so that the limit soon stops slow runs.
+    std::vector<std::pair<double, Method>> methods;
+    for (const Method& method : usual_methods(cell_))
+      if (times_.fits(method)) methods.emplace_back(priced_us(method), method);
+    std::ranges::stable_sort(methods, {}, &std::pair<double, Method>::first);
+    for (const auto& [us, method] : methods) timed(method);
+    // Other depths of the algorithms that are near the best.
     for (const Timed& near : best_of_each()) {
-      if (near.us > near_best * best_us_ || !near.way.algorithm->reads.depth || near.way.parameters.depth == 1)
+      if (near.us > near_best * best_us_ || !near.method.algorithm->reads.depth || near.method.parameters.depth == 1)
         continue;
       for (uint16_t depth : audited_other_depths) {
-        Way way = near.way;
-        way.parameters.depth = depth;
-        timed(way);
+        Method method = near.method;
+        method.parameters.depth = depth;
+        if (times_.fits(method)) timed(method);
       }
     }
     std::ranges::sort(made_.all, {}, &Timed::us);
     std::erase_if(made_.all, [&](const Timed& of) { return of.us > of_interest_ * best_us_; });
-    made_.best = made_.all.front();
+    refine();
+    made_.best = *std::ranges::min_element(made_.all, {}, &Timed::us);
     return std::move(made_);
   }
 
  private:
-  double priced_us(const Way& way) const {
-    return prices_.us({way.algorithm, way.parameters, way.mechanism}, call_of(cell_));
+  double priced_us(const Method& method) const {
+    return prices_.us({method.algorithm, method.parameters, method.mechanism}, call_of(cell_));
   }
-  Timed timed(const Way& way) {
+  Timed timed(const Method& method) {
     for (const Timed& known : made_.all)
-      if (known.way == way) return known;
-    // What takes much longer than the best is of no interest, unless it is chosen.
+      if (known.method == method) return known;
+    // Runs much longer than the best are abandoned, unless they are a choice.
     const double limit = made_.by_rules.us > 0 ? of_interest_ * best_us_ : std::numeric_limits<double>::infinity();
-    const Timed of{way, times_.us(way, cell_.bytes, limit), priced_us(way)};
+    const Timed of{method, times_.us(method, cell_.bytes, limit), priced_us(method)};
     if (of.us < std::numeric_limits<double>::infinity()) made_.all.push_back(of);
     best_us_ = std::min(best_us_, of.us);
     return of;
+  }
+  // Times the choices and the fastest methods again, from longer runs.
+  void refine() {
+    constexpr size_t fastest = 2;
+    const auto again = [&](Timed& of) { of.us = times_.refined_us(of.method, cell_.bytes); };
+    for (size_t i = 0; i < made_.all.size(); ++i) {
+      Timed& of = made_.all[i];
+      const bool is_chosen = of.method == made_.by_price.method || of.method == made_.by_rules.method;
+      if (i < fastest || is_chosen) again(of);
+    }
+    for (Timed* chosen : {&made_.by_price, &made_.by_rules}) {
+      const auto same = std::ranges::find(made_.all, chosen->method, &Timed::method);
+      if (same != made_.all.end()) chosen->us = same->us;
+      else again(*chosen);
+    }
   }
   std::vector<Timed> best_of_each() const {
     std::vector<Timed> best;
     for (const Timed& of : made_.all) {
       const auto same = std::ranges::find_if(best, [&](const Timed& other) {
-        return other.way.algorithm == of.way.algorithm && other.way.mechanism == of.way.mechanism;
+        return other.method.algorithm == of.method.algorithm && other.method.mechanism == of.method.mechanism;
       });
       if (same == best.end()) best.push_back(of);
       else if (of.us < same->us) *same = of;
@@ -171,7 +188,7 @@ class Judge {
   }
 
   const Cell cell_;
-  const double of_interest_;  // times the best
+  const double of_interest_;  // AuditOptions::of_interest
   const model::Prices prices_;
   VirtualTimes& times_;
   Audited made_;
@@ -182,7 +199,7 @@ class Judge {
 
 std::vector<Audited> audit(const std::vector<AuditedMachine>& machines, const AuditOptions& options,
                            const std::function<void(size_t, size_t, const std::string&)>& progress) {
-  // Cells of one machine and collective share their plans.
+  // The cells of one machine and collective share their plans.
   struct Batch {
     std::vector<Cell> cells;
     std::vector<Audited> audited;
@@ -212,7 +229,7 @@ std::vector<Audited> audit(const std::vector<AuditedMachine>& machines, const Au
         for (size_t at = 0; at < batch.cells.size();) {
           VirtualTimes times(*batch.cells[at].machine);
           for (; at < batch.cells.size(); ++at, ++done)
-            batch.audited.push_back(Judge(batch.cells[at], times, options.of_interest).judged());
+            batch.audited.push_back(CellAudit(batch.cells[at], times, options.of_interest).run());
         }
       }
     } catch (...) {

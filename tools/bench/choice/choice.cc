@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl bench choice: how good choices are on machines that need not be here, by the simulator.
+// collctl bench choice: compares the library's choices with the best ones in virtual time, on any machine.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -27,7 +27,7 @@ struct ChoiceOptions {
   bool json = false, times = false;
 };
 
-// What an audit comes to, of one way to choose.
+// The summary of an audit for one way to choose: by the rules or by price.
 struct Score {
   double log_sum = 0, worst = 1;
   size_t cells = 0, near = 0;
@@ -49,7 +49,7 @@ struct Scores {
   }
 };
 
-// How far the formula of one algorithm is from the simulator.
+// The errors of one algorithm's formula relative to the simulator.
 struct Errors {
   std::vector<double> sizes;
   const Audited* worst_cell = nullptr;
@@ -61,7 +61,7 @@ std::map<std::string, Errors> errors_of(const std::vector<Audited>& cells) {
   for (const Audited& cell : cells)
     for (const Timed& of : cell.all) {
       if (of.priced_us <= 0) continue;
-      Errors& errors = made[fmt::format("{} {}", plan::name(cell.cell.collective), of.way.algorithm->name)];
+      Errors& errors = made[fmt::format("{} {}", plan::name(cell.cell.collective), of.method.algorithm->name)];
       const double size = std::abs(std::log(of.priced_us / of.us));
       errors.sizes.push_back(size);
       if (errors.worst == nullptr || size > std::abs(std::log(errors.worst->priced_us / errors.worst->us)))
@@ -112,8 +112,8 @@ void print_worst(const std::vector<Audited>& cells, const char* title, double (A
   Table table("<><><>");
   table.row({"cell", "ratio", "chosen", "time", "best", "time"});
   for (const Audited* cell : sorted)
-    table.row({cell_text(cell->cell), fmt::format("{:.2f}", (cell->*ratio)()), (cell->*chosen).way.text(),
-               us_text((cell->*chosen).us), cell->best.way.text(), us_text(cell->best.us)});
+    table.row({cell_text(cell->cell), fmt::format("{:.2f}", (cell->*ratio)()), (cell->*chosen).method.text(),
+               us_text((cell->*chosen).us), cell->best.method.text(), us_text(cell->best.us)});
   fmt::print("{}\n", table.text());
 }
 
@@ -129,17 +129,17 @@ void print_errors(const std::vector<Audited>& cells) {
                fmt::format("{:.2f}", at(0.9)),
                fmt::format("{:.0f} %", 100 * double(close) / double(errors.sizes.size())),
                fmt::format("{:.2f} times: {}, {}", errors.worst->priced_us / errors.worst->us,
-                           cell_text(errors.worst_cell->cell), errors.worst->way.text())});
+                           cell_text(errors.worst_cell->cell), errors.worst->method.text())});
   }
   fmt::print("Priced over simulated times, of runs at most twice as long as the best:\n{}\n", table.text());
 }
 
 ordered_json to_json(const Timed& of) {
-  return {{"algorithm", of.way.algorithm->name},
-          {"chunk", of.way.parameters.chunk_bytes},
-          {"depth", of.way.parameters.depth},
-          {"k", of.way.parameters.k},
-          {"transport", model::name(of.way.mechanism)},
+  return {{"algorithm", of.method.algorithm->name},
+          {"chunk", of.method.parameters.chunk_bytes},
+          {"depth", of.method.parameters.depth},
+          {"k", of.method.parameters.k},
+          {"transport", model::name(of.method.mechanism)},
           {"simulated_us", of.us},
           {"priced_us", of.priced_us}};
 }

@@ -38,7 +38,7 @@ class Draw {
  public:
   explicit Draw(uint64_t seed) : random_(seed) {}
   int below(int n) { return int(random_.next() % uint64_t(n)); }
-  // Between a half and twice as much.
+  // A factor between 0.5 and 2.
   double times() { return std::exp2(2 * unit() - 1); }
   double unit() { return double(random_.next() >> 11) / double(uint64_t(1) << 53); }
 
@@ -70,7 +70,7 @@ void draw_parameters(model::Table& table, Draw& draw) {
   }
 }
 
-// 24 to 256 cores in sockets, NUMA nodes and, mostly, L3 caches.
+// 24 to 256 cores in sockets, NUMA nodes and, in most tables, L3 caches.
 void draw_topology(model::Table& table, Draw& draw) {
   constexpr int packages[] = {1, 2, 2, 4}, numas[] = {1, 1, 2, 4}, l3s[] = {0, 1, 2, 4, 8};
   int package = 0, numa = 0, l3 = 0, cores = 0, all = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machines of an audit: those of the library's tables, and tables drawn at random.
+// The machines of an audit: those of the built-in tables, and tables drawn at random.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,13 @@ namespace coll::tools {
 struct AuditedMachine {
   model::Table table;
   topo::Hierarchy hierarchy;
-  std::vector<size_t> sizes;  // bytes of the vector or of a block
+  std::vector<size_t> sizes;  // bytes of the vector, or of a block
   std::string text() const;   // "epyc-2p, 64 ranks: ..."
 };
 
-// "all": the seven machines of more than two cores that papers describe; "random:SEED": `random_tables` tables drawn at
-// random; otherwise one machine by its name or file. ranks = 0: as
-// many as the papers use, or one on each core.
-// Throws Failure or usage.
+// Returns the machines of a name: "all" stands for the seven machines of more than two cores that papers describe,
+// "random:SEED" for `random_tables` tables drawn at random, and any other name for one machine or the file of a table.
+// ranks = 0: as many ranks as the paper uses, or one on each core. Throws Failure or usage.
 std::vector<AuditedMachine> audited_machines(const std::string& name, int ranks, int random_tables,
                                              const std::vector<size_t>& sizes);
 

@@ -153,7 +153,7 @@ TEST(Cell, ChangesWhenTheMachineDoes) {
 
 TEST(Cell, DropsMuchWorseCandidatesAfterThreeTimedCalls) {
   Job job(choices(4));
-  job.run(Cell::settling + 100, times({100, 1000, 99, 101}));
+  job.run(Cell::warmup_calls + 100, times({100, 1000, 99, 101}));
   EXPECT_EQ(job.of(1), 4);
   EXPECT_TRUE(job.cell().candidates()[1].dropped);
   EXPECT_GT(job.of(2), 6);

@@ -204,6 +204,8 @@ TEST(Spares, AreCleanAndSmall) {
   for (const auto& use_and_keep : uses)
     run_processes(2, [&](Context& c) {
       c.set("COLL_TRANSPORT", "shm");
+      c.set("COLL_ALLREDUCE",
+            "fused:chunk=1M,depth=2");  // the longest staging that there is, whatever the sizes of caches are
       c.about = "case " + std::to_string(&use_and_keep - uses);
       use_and_keep(c, create_or_reuse(c));
       RANK_CHECK(c, c.rank == 1 || segments() == 0);

@@ -55,13 +55,12 @@ void ProgressThread::run() {
   std::unique_lock lock(mutex_);
   microseconds nap = first_nap;
   while (!is_ending_) {
-    const Outcome outcome = round_();
-    if (outcome == Outcome::nothing_active) {
-      is_asleep_ = true;
-      woken_.wait(lock, [this] { return !is_asleep_ || is_ending_; });
-    }
-    switch (outcome) {
-      case Outcome::nothing_active: nap = first_nap; break;
+    switch (round_()) {
+      case Outcome::nothing_active:
+        is_asleep_ = true;
+        woken_.wait(lock, [this] { return !is_asleep_ || is_ending_; });
+        nap = first_nap;
+        break;
       case Outcome::nothing_moved: nap = std::min(2 * nap, longest_nap); break;
       case Outcome::moved: nap = shortest_nap; break;
     }

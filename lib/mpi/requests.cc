@@ -136,7 +136,8 @@ void advance_requests() {
     step_mpi_tasks();
   if (!progress_is_locked) complete_finished();
   if (listed.load(std::memory_order_relaxed) == 0) return;
-  looks_by_program.store(looks_by_program.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (progress_thread != nullptr) [[unlikely]]
+    looks_by_program.store(looks_by_program.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (const std::unique_lock lock(mutex, std::try_to_lock); lock) test_some(tests_in_a_row, !progress_is_locked);
   // The shim's thread may hold the mutex and need this thread's core.
   else if (progress_thread != nullptr) std::this_thread::yield();

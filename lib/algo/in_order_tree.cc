@@ -5,13 +5,9 @@
 // result of all, and the ranks that need a part of it copy it out. Vector bytes touched in all: allreduce 5p-2, reduce
 // 3p+1 (3p-1 if the last rank is root), reduce-scatter 3p+1-2/p.
 //
-// Results that wait to be joined are in places numbered like the set bits of the counter: the result of a block that
-// begins at rank r is in the place whose number is the number of set bits of r. So log2 p places are sufficient for p
-// ranks, and they stay in the caches. A rank waits for few others. The algorithm is made for oversubscribed ranks,
-// where each wait may cost a time slice of every other rank.
-#include <algorithm>
-#include <bit>
-
+// Results that wait to be joined are in log2 p places (binary_counter.h), which stay in the caches. A rank waits for few
+// others. The algorithm is made for oversubscribed ranks, where each wait may cost a time slice of every other rank.
+#include "algo/binary_counter.h"
 #include "algo/families.h"
 #include "algo/shares.h"
 
@@ -20,7 +16,7 @@ namespace {
 
 class InOrderTree {
  public:
-  InOrderTree(const Request& request, Collective what)
+  InOrderTree(const PlanRequest& request, Collective what)
       : everywhere_(what == Collective::allreduce),
         scatters_(what == Collective::reduce_scatter),
         root_(request.root),
@@ -54,50 +50,34 @@ class InOrderTree {
     uint16_t range;
     int block;  // of the send buffer and of a slot; no_block: the whole buffer or slot
   };
-  // `size` ranks from `first` on.
-  struct Block {
-    int first, size;
-    int maker() const { return first + size - 1; }
-  };
 
   bool has_result(int rank) const { return everywhere_ || scatters_ || rank == root_; }
   const Part& own_part(int rank) const { return parts_[scatters_ ? size_t(rank) : 0]; }
 
-  // The blocks before a rank that its own input completes, in order; for the last rank all blocks before it.
-  std::vector<Block> joined_by(int rank) const {
-    std::vector<Block> blocks;
-    for (int size = 1, first = rank; first > 0; size *= 2) {
-      if ((rank & size) != 0) blocks.push_back({first -= size, size});
-      else if (rank != last_) break;
-    }
-    std::ranges::reverse(blocks);
-    return blocks;
+  Operand sum_of(int first, const Part& part) const {
+    return sums_.of(holder_of_place(place_of_block(first)), part.block);
   }
-  static int place_of(int first) { return std::popcount(unsigned(first)); }
-  // The rank that first uses a place holds it in its memory.
-  static int holder_of(int place) { return (2 << place) - 2; }
-  Operand sum_of(int first, const Part& part) const { return sums_.of(holder_of(place_of(first)), part.block); }
 
   // Waits until an even rank's place is free, which the previous rank has ensured in this iteration.
   void await_place(LaneBuilder& lane, int rank) const {
     if (rank == 0) wait_each(lane, readers_, consumed_, iteration_before(ring_.depth));
-    if (rank == holder_of(place_of(rank))) lane.wait(last_, sums_.flag, iteration_before(ring_.depth));
+    if (rank == holder_of_place(place_of_block(rank))) lane.wait(last_, sums_.flag, iteration_before(ring_.depth));
     else lane.wait(rank - 1, sums_.flag, this_iteration());
   }
 
   void add(int rank) {
-    const std::vector<Block> blocks = joined_by(rank);
+    const std::vector<JoinedBlock> blocks = blocks_joined_by(rank, last_);
     LaneBuilder lane = b_.lane(rank);
     lane.loop(chunks_);
     if (blocks.empty()) await_place(lane, rank);
-    for (const Block& block : blocks) lane.wait(block.maker(), sums_.flag, this_iteration());
+    for (const JoinedBlock& block : blocks) lane.wait(block.maker(), sums_.flag, this_iteration());
     for (const Part& part : parts_) {
       if (blocks.empty()) {
         lane.copy(part.range, sum_of(rank, part), own_send(part.block));
         continue;
       }
       std::vector<Operand> sources;
-      for (const Block& block : blocks) sources.push_back(sum_of(block.first, part));
+      for (const JoinedBlock& block : blocks) sources.push_back(sum_of(block.first, part));
       sources.push_back(own_send(part.block));
       if (rank == last_) lane.reduce_from_right(part.range, results(part), sources);
       else lane.reduce_from_right(part.range, {sources.data(), 1}, sources);
@@ -108,7 +88,7 @@ class InOrderTree {
   void read_result(int rank) {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(chunks_).wait(last_, sums_.flag, this_iteration());
-    lane.copy(own_part(rank).range, own_recv(), sum_of(0, own_part(rank)), {}, false);
+    lane.copy_result(own_part(rank).range, own_recv(), sum_of(0, own_part(rank)));
     lane.post(consumed_, this_iteration()).end();
   }
 
@@ -126,7 +106,7 @@ class InOrderTree {
   const int root_, last_;
   const Ring ring_;
   Builder b_;
-  const Window sums_;  // its flag: the rank has added its input
+  const StagedView sums_;  // its flag: the rank has added its input
   const uint16_t consumed_, chunks_;
   std::vector<Part> parts_;
   std::vector<int> readers_;  // ranks that read the results
@@ -134,7 +114,7 @@ class InOrderTree {
 
 }  // namespace
 
-Plan in_order_tree(const Request& request, Collective what) {
+Plan in_order_tree(const PlanRequest& request, Collective what) {
   if (request.hierarchy->ranks() == 1) return alone(what, "in_order_tree", request);
   return InOrderTree(request, what).make();
 }

@@ -12,10 +12,10 @@
 //   T = whole + (chunks - 1) interval + floor((chunks - 1) / depth) max(whole + flag - depth interval, 0)
 //   whole = end(p - 1) + flag + out
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <vector>
 
+#include "algo/binary_counter.h"
 #include "model/formulas.h"
 #include "model/work.h"
 
@@ -25,26 +25,10 @@ namespace {
 
 using topo::Distance;
 
+using algo::JoinedBlock;
+
 // The rank whose memory holds the result of a block that begins at `first`.
-int holder_of(int first) { return (2 << std::popcount(unsigned(first))) - 2; }
-
-struct Block {
-  int first = 0, maker = 0;
-};
-
-// The blocks that the rank joins with its own input: those that it completes; the last rank joins all blocks before it.
-std::vector<Block> joined_by(int rank, int last) {
-  std::vector<Block> blocks;
-  for (int size = 1, first = rank; first > 0; size *= 2) {
-    if ((rank & size) != 0) {
-      first -= size;
-      blocks.push_back({first, first + size - 1});
-    } else if (rank != last) {
-      break;
-    }
-  }
-  return blocks;
-}
+int holder_of(int first) { return algo::holder_of_place(algo::place_of_block(first)); }
 
 class InOrderTree {
  public:
@@ -53,12 +37,12 @@ class InOrderTree {
     const int last = on.ranks() - 1;
     std::vector<Terms> end(size_t(last) + 1);
     for (int rank = 0; rank <= last; ++rank) {
-      const std::vector<Block> blocks = joined_by(rank, last);
+      const std::vector<JoinedBlock> blocks = algo::blocks_joined_by(rank, last);
       const Terms own = blocks.empty() ? copy_in(rank) : join(rank, blocks);
       Terms begin;
       if (blocks.empty() && rank != holder_of(rank)) begin = after(end, rank - 1, rank);
-      for (const Block& block : blocks)
-        if (const Terms made = after(end, block.maker, rank); made.total_us() > begin.total_us()) begin = made;
+      for (const JoinedBlock& block : blocks)
+        if (const Terms made = after(end, block.maker(), rank); made.total_us() > begin.total_us()) begin = made;
       end[size_t(rank)] = begin + own;
       const Terms all = own + flags(double(std::max<size_t>(blocks.size(), 1)) * on.look_us() + on.step_us());
       if (all.total_us() > busiest_.total_us()) busiest_ = all;
@@ -86,15 +70,15 @@ class InOrderTree {
     count(rank, holder, rank);
     return parts_ * (on_.copy_to(bytes_ / parts_, on_.hierarchy().distance(rank, holder)) + flags(on_.step_us()));
   }
-  Terms join(int rank, const std::vector<Block>& blocks) {
+  Terms join(int rank, const std::vector<JoinedBlock>& blocks) {
     std::vector<Distance> distances;
-    for (const Block& block : blocks) {
+    for (const JoinedBlock& block : blocks) {
       const int holder = holder_of(block.first);
       distances.push_back(on_.hierarchy().distance(rank, holder));
       count(holder, rank, holder);
     }
     // The result replaces that of the first block.
-    const int to = holder_of(blocks.back().first);
+    const int to = holder_of(blocks.front().first);
     count(rank, to, rank);
     const Terms one = on_.combine(bytes_ / parts_, distances, on_.hierarchy().distance(rank, to));
     return parts_ * (one + flags(on_.step_us()));

@@ -12,10 +12,8 @@
 #include <grp.h>
 #include <pwd.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,19 +30,6 @@
 
 namespace coll::tools {
 namespace {
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// Returns the word in brackets: "always [madvise] never" -> "madvise".
-std::string chosen_word(const std::string& line) {
-  const size_t begin = line.find('['), end = line.find(']');
-  return begin == std::string::npos || end == std::string::npos ? "" : line.substr(begin + 1, end - begin - 1);
-}
 
 // Returns whether the modules of a kernel release include one of that name, compressed or not.
 bool has_module(const std::string& release, const std::string& name) {
@@ -156,31 +141,20 @@ void try_meeting(Facts& facts) {
   coll_comm_free(comm);
 }
 
-uint64_t limit(rlim_t value) { return value == RLIM_INFINITY ? unlimited : uint64_t(value); }
-
 }  // namespace
 
 Facts gather_facts(int ranks) {
-  Facts facts;
-  utsname system{};
-  uname(&system);
-  facts.release = system.release;
+  Facts facts{kernel_settings()};
   facts.user = user_name();
   facts.root = geteuid() == 0;
 
   transport::KcollDevice::open(facts.kcoll);
   facts.module_installed = has_module(facts.release, "kcoll");
   facts.device_group = group_of_device();
-  rlimit memlock{};
-  getrlimit(RLIMIT_MEMLOCK, &memlock);
-  facts.memlock_bytes = limit(memlock.rlim_cur);
-  facts.memlock_most_bytes = limit(memlock.rlim_max);
 
   facts.cma_error = try_kernel_copy_from_sibling();
   uint64_t from = 1, to = 0;
   facts.cma_self_error = transport::cma_read(getpid(), &to, uint64_t(uintptr_t(&from)), sizeof to);
-  const std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
-  facts.ptrace_scope = scope.empty() ? -1 : std::atoi(scope.c_str());
   facts.seccomp_filter = seccomp_filter();
   facts.own_pid_namespace = differs("/proc/self/ns/pid", 0xeffffffc);
   facts.own_user_namespace = differs("/proc/self/ns/user", 0xeffffffd);
@@ -188,10 +162,6 @@ Facts gather_facts(int ranks) {
   facts.memfd_problem = try_memfd();
   struct statvfs shm {};
   if (statvfs("/dev/shm", &shm) == 0) facts.shm_bytes = uint64_t(shm.f_blocks) * shm.f_frsize;
-  const std::string huge = "/sys/kernel/mm/transparent_hugepage/";
-  facts.huge_pages = chosen_word(first_line(huge + "enabled"));
-  facts.shared_huge_pages = chosen_word(first_line(huge + "shmem_enabled"));
-  facts.reserved_huge_pages = std::atoi(first_line("/proc/sys/vm/nr_hugepages").c_str());
 
   try_meeting(facts);
   facts.processors = int(allowed_cpus().size());

@@ -5,31 +5,26 @@
 #include <cstdint>
 #include <string>
 
+#include "tools/common/kernel_settings.h"
 #include "transport/kcoll_status.h"
 
 namespace coll::tools {
 
-inline constexpr uint64_t unlimited = UINT64_MAX;
-
-struct Facts {
-  std::string user, release;  // release of the kernel
+struct Facts : KernelSettings {
+  std::string user;
   bool root = false;
 
   transport::KcollStatus kcoll = transport::KcollStatus::absent;  // of opening the device
   bool module_installed = false;                                  // for the running kernel
   std::string device_group;                                       // its members may open the device; "": only root may
-  uint64_t memlock_bytes = unlimited, memlock_most_bytes = unlimited;  // soft limit, hard limit
 
   // errno of a CMA copy from a sibling process, as between ranks, and from this process itself.
   int cma_error = 0, cma_self_error = 0;
-  int ptrace_scope = -1;  // -1: the kernel has no Yama
   bool seccomp_filter = false;
   bool own_pid_namespace = false, own_user_namespace = false;
 
-  std::string memfd_problem;                  // "": shared memory works
-  uint64_t shm_bytes = 0;                     // size of /dev/shm; 0: there is none
-  std::string huge_pages, shared_huge_pages;  // the selected words of transparent_hugepage; "": not supported
-  int reserved_huge_pages = 0;
+  std::string memfd_problem;  // "": shared memory works
+  uint64_t shm_bytes = 0;     // size of /dev/shm; 0: there is none
 
   std::string launcher;         // that started this process; "": none
   int rank = 0, launched = 0;   // as reported by the launcher; 0 ranks: it does not report them

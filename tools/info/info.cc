@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -15,8 +13,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "coll/coll.h"
@@ -28,7 +24,9 @@
 #include "tools/command_line.h"
 #include "tools/common/call_options.h"
 #include "tools/common/choose_plans.h"
+#include "tools/common/kernel_settings.h"
 #include "tools/common/launch.h"
+#include "tools/common/now.h"
 #include "tools/common/text.h"
 
 namespace coll::tools {
@@ -60,10 +58,6 @@ struct Trial {
   char problem[512] = "";
 };
 
-double now_us() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // Runs a broadcast and a sum and checks their results. Returns the exit status of the rank.
 int try_collectives(int rank, bool mapped, Trial& trial) {
   const auto fail = [&](const std::string& text) {
@@ -81,9 +75,9 @@ int try_collectives(int rank, bool mapped, Trial& trial) {
   for (int round = 0; round < 15; ++round) {
     for (size_t i = 0; i < count; ++i) in[i] = rank == 0 ? int(i) + round : -1;
     if (coll_barrier(comm) != COLL_OK) return fail(coll_last_error());
-    double begin = now_us();
+    const double begin = now();
     if (coll_bcast(in, count, COLL_INT, 0, comm) != COLL_OK) return fail(coll_last_error());
-    times.push_back(now_us() - begin);
+    times.push_back((now() - begin) * 1e6);
     for (size_t i = 0; i < count; ++i)
       if (in[i] != int(i) + round) return fail("a broadcast delivered wrong data; please report this");
   }
@@ -115,19 +109,6 @@ Outcome try_transport(const std::string& transport, int ranks) {
 
 // ---- facts about the system ------------------------------------------------------------------------------------
 
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// Returns the word in brackets: "always [madvise] never" -> "madvise".
-std::string chosen_word(const std::string& line) {
-  size_t begin = line.find('['), end = line.find(']');
-  return begin == std::string::npos || end == std::string::npos ? "" : line.substr(begin + 1, end - begin - 1);
-}
-
 ordered_json cache_json(const topo::Cache& cache) {
   ordered_json out = {{"bytes", cache.size_bytes}, {"instances", cache.instances}};
   if (cache.inclusive != topo::Inclusion::unknown) out["inclusive"] = cache.inclusive == topo::Inclusion::yes;
@@ -144,20 +125,15 @@ ordered_json machine_json(const topo::Machine& machine) {
 }
 
 ordered_json system_json() {
-  const std::string huge = "/sys/kernel/mm/transparent_hugepage/";
-  utsname system{};
-  uname(&system);
-  rlimit memlock{};
-  getrlimit(RLIMIT_MEMLOCK, &memlock);
-  const std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
-  ordered_json out = {{"kernel", system.release},
+  const KernelSettings kernel = kernel_settings();
+  ordered_json out = {{"kernel", kernel.release},
                       {"memory_bytes", uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE))},
                       {"page_bytes", sysconf(_SC_PAGESIZE)},
-                      {"transparent_huge_pages", chosen_word(first_line(huge + "enabled"))},
-                      {"shared_huge_pages", chosen_word(first_line(huge + "shmem_enabled"))},
-                      {"reserved_huge_pages", std::atoi(first_line("/proc/sys/vm/nr_hugepages").c_str())}};
-  out["ptrace_scope"] = scope.empty() ? ordered_json(nullptr) : ordered_json(std::atoi(scope.c_str()));
-  out["memlock_bytes"] = memlock.rlim_cur == RLIM_INFINITY ? ordered_json(nullptr) : ordered_json(memlock.rlim_cur);
+                      {"transparent_huge_pages", kernel.huge_pages},
+                      {"shared_huge_pages", kernel.shared_huge_pages},
+                      {"reserved_huge_pages", kernel.reserved_huge_pages}};
+  out["ptrace_scope"] = kernel.ptrace_scope < 0 ? ordered_json(nullptr) : ordered_json(kernel.ptrace_scope);
+  out["memlock_bytes"] = kernel.memlock_bytes == unlimited ? ordered_json(nullptr) : ordered_json(kernel.memlock_bytes);
   out["kcoll_device"] = access("/dev/kcoll", F_OK) == 0
                             ? (access("/dev/kcoll", R_OK | W_OK) == 0 ? "present" : "no permission")
                             : "absent";

@@ -88,7 +88,7 @@ void plan_of_eight(benchmark::State& state, bool binds) {
   std::vector<coll::topo::Place> places(8);
   auto hierarchy = coll::topo::Hierarchy::from_places(places);
   const coll::algo::Algorithm* fused = coll::algo::find(Collective::allreduce, "fused");
-  coll::algo::Request request{.hierarchy = &hierarchy, .only_rank = 0};
+  coll::algo::PlanRequest request{.hierarchy = &hierarchy, .only_rank = 0};
   ChannelAlone alone(8);
   Plan plan = fused->make(request);
   for (auto _ : state) {

@@ -21,12 +21,12 @@ using plan::Plan;
 // Each step of the ring has a flag of its own, so the number of flags bounds the length of the ring.
 constexpr int longest_ring = 128;
 
-bool is_a_ring(const Request& request) {
+bool is_a_ring(const PlanRequest& request) {
   const int ranks = request.hierarchy->ranks();
   return ranks == 1 || (ranks <= longest_ring && std::gcd(ranks, int(request.parameters.j)) == 1);
 }
 
-std::string stride_refused(const Request& request) {
+std::string stride_refused(const PlanRequest& request) {
   const int ranks = request.hierarchy->ranks(), j = request.parameters.j, divisor = std::gcd(ranks, j);
   if (ranks == 1 || divisor == 1) return "";
   return "with j=" + std::to_string(j) + " no piece reaches more than " + std::to_string(ranks / divisor) + " of " +
@@ -34,7 +34,7 @@ std::string stride_refused(const Request& request) {
 }
 
 // In step i every rank reads the piece of rank - i*j from rank - j.
-Plan ring_neighbor(const Request& request) {
+Plan ring_neighbor(const PlanRequest& request) {
   const char* name = "ring_neighbor";
   const int ranks = request.hierarchy->ranks(), stride = request.parameters.j % ranks;
   if (!is_a_ring(request)) return source_read(request, name);
@@ -58,7 +58,7 @@ Plan ring_neighbor(const Request& request) {
 
 // In step i ranks at distance 2^i exchange all pieces that they have. Let c be the largest power of two up to p. Before
 // step 0, rank r < p - c reads the piece of rank r + c; after the last step, rank r + c reads all pieces from rank r.
-Plan recursive_doubling(const Request& request) {
+Plan recursive_doubling(const PlanRequest& request) {
   const int ranks = request.hierarchy->ranks(), cube = int(std::bit_floor(unsigned(ranks)));
   const int steps = std::bit_width(unsigned(cube)) - 1, complete = steps + 1;
   const auto folds = [=](int rank) { return rank + cube < ranks; };
@@ -98,7 +98,7 @@ Plan recursive_doubling(const Request& request) {
 
 // In step i every rank reads from rank + 2^i all pieces that this peer has, 2^i of them, or those still missing. Pieces
 // go directly to their final places, so no shift is needed at the end.
-Plan bruck(const Request& request) {
+Plan bruck(const PlanRequest& request) {
   const int ranks = request.hierarchy->ranks(), steps = std::bit_width(unsigned(ranks) - 1);
   const auto fetches = [=](int rank) {
     std::vector<Fetch> made;
@@ -190,7 +190,7 @@ class ThroughLeaders {
   const int top_;
 };
 
-Plan hierarchical(const Request& request) {
+Plan hierarchical(const PlanRequest& request) {
   const ThroughLeaders leaders(*request.hierarchy);
   return relay(request, "hierarchical",
                {.stages = leaders.stages(),
@@ -198,7 +198,7 @@ Plan hierarchical(const Request& request) {
                 .readers = [&](int rank) { return leaders.readers(rank); }});
 }
 
-Plan ring_source_read(const Request& request) { return source_read(request, "ring_source_read"); }
+Plan ring_source_read(const PlanRequest& request) { return source_read(request, "ring_source_read"); }
 
 const Algorithm family[] = {
     {.collective = Collective::allgather,

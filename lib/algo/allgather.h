@@ -11,12 +11,12 @@
 namespace coll::algo {
 
 // Every piece goes directly from its source to its final place (allgather_source.cc).
-plan::Plan source_read(const Request& request, const char* name);
-plan::Plan ring_source_write(const Request& request);
-plan::Plan shm_pipelined_allgather(const Request& request);
+plan::Plan source_read(const PlanRequest& request, const char* name);
+plan::Plan ring_source_write(const PlanRequest& request);
+plan::Plan shm_pipelined_allgather(const PlanRequest& request);
 
 // All ranks write to rank 0 and read from there (allgather_root.cc).
-plan::Plan gather_bcast(const Request& request);
+plan::Plan gather_bcast(const PlanRequest& request);
 
 // Pieces travel from rank to rank (relay.cc). A rank reads pieces from the receive buffer of a peer that has them, one
 // fetch of the schedule after the other, and then offers them to other ranks.
@@ -32,6 +32,6 @@ struct Schedule {
   std::function<std::vector<int>(int rank)> readers;  // the ranks that fetch from this one, each listed once
   std::vector<std::pair<const char*, int>> parameters;
 };
-plan::Plan relay(const Request& request, const char* name, const Schedule& schedule);
+plan::Plan relay(const PlanRequest& request, const char* name, const Schedule& schedule);
 
 }  // namespace coll::algo

@@ -7,7 +7,7 @@
 namespace coll::algo {
 
 // Value n+1 of the root's flag: the slots of the first n iterations are free again; value 1: the root has started.
-Plan gather_bcast(const Request& request) {
+Plan gather_bcast(const PlanRequest& request) {
   constexpr int root = 0;
   const int ranks = request.hierarchy->ranks();
   if (ranks == 1) return alone(Collective::allgather, "gather_bcast", request);
@@ -16,7 +16,7 @@ Plan gather_bcast(const Request& request) {
   Builder b = start(Collective::allgather, "gather_bcast", request);
   b.parameter("chunk", ring.chunk_bytes);
   b.parameter("depth", ring.depth);
-  const Window gathered(b, Buffer::recv, ring, ranks);
+  const StagedView gathered(b, Buffer::recv, ring, ranks);
   const uint16_t written = b.flag(), complete = b.flag(), consumed = b.flag();
   const uint16_t longest = piece(b, any_rank, any_rank, ring.chunk_bytes);
   std::vector<uint16_t> pieces;
@@ -35,7 +35,7 @@ Plan gather_bcast(const Request& request) {
       in.copy(mine, gathered.of(root, root), own_send(), gathered.staged());
       for (int peer : others) {
         in.wait(peer, written, this_iteration_of(pieces[size_t(peer)]));
-        in.copy(pieces[size_t(peer)], own_recv(peer), gathered.of(root, peer), gathered.staged(), false);
+        in.copy_result(pieces[size_t(peer)], own_recv(peer), gathered.of(root, peer), gathered.staged());
       }
       in.post(complete, this_iteration()).end();
       wait_each(in, others, consumed, all_iterations(longest), gathered.direct());
@@ -51,14 +51,14 @@ Plan gather_bcast(const Request& request) {
       in.wait(root, gathered.flag, this_iteration(1 - ring.depth));
       in.copy(mine, gathered.of(root, rank), own_send());
       in.post(written, this_iteration());
-      in.copy(mine, own_recv(rank), own_send(), {}, false);
+      in.copy_result(mine, own_recv(rank), own_send());
       in.end();
 
       LaneBuilder out = b.lane(rank);
       out.wait(root, gathered.flag, constant(1));
       out.loop(longest).wait(root, complete, this_iteration());
       for (int peer : all_but(ranks, rank))
-        out.copy(pieces[size_t(peer)], own_recv(peer), gathered.of(root, peer), {}, false);
+        out.copy_result(pieces[size_t(peer)], own_recv(peer), gathered.of(root, peer));
       out.post(consumed, this_iteration()).end();
     }
   }

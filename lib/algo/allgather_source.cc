@@ -30,7 +30,7 @@ std::vector<int> after(int ranks, int rank) {
   return peers;
 }
 
-Builder start_allgather(const char* name, const Request& request, Ring ring) {
+Builder start_allgather(const char* name, const PlanRequest& request, Ring ring) {
   Builder b = start(Collective::allgather, name, request);
   b.parameter("chunk", ring.chunk_bytes);
   b.parameter("depth", ring.depth);
@@ -40,14 +40,14 @@ Builder start_allgather(const char* name, const Request& request, Ring ring) {
 
 // Value n+1 of a view's flag: n iterations of the piece are complete. Value 1 thus says that the rank has started, also
 // if its piece is empty; every rank waits for it from all others.
-Plan read(const Request& request, const char* name, Buffer buffer) {
+Plan read(const PlanRequest& request, const char* name, Buffer buffer) {
   const int ranks = request.hierarchy->ranks();
   if (ranks == 1) return alone(Collective::allgather, name, request);
   const Ring ring = ring_of(request);
   Builder b = start_allgather(name, request, ring);
   b.direction(plan::Direction::read);
   b.one_reader();
-  const Window source(b, buffer, ring);
+  const StagedView source(b, buffer, ring);
   const uint16_t consumed = b.flag();
   const Pieces pieces(b, ranks, ring.chunk_bytes);
   for (int rank : b.ranks()) {
@@ -61,7 +61,7 @@ Plan read(const Request& request, const char* name, Buffer buffer) {
     wait_each(supply, peers, consumed, iteration_before(ring.depth), source.staged());
     supply.copy(mine, source.of(rank), own_send(), source.staged());
     supply.post(source.flag, this_iteration(1), source.staged());
-    supply.copy(mine, own_recv(rank), own_send(), {}, false);
+    supply.copy_result(mine, own_recv(rank), own_send());
     supply.end();
     supply.post(source.flag, all_iterations(mine, 1), source.staged());
     if (!source.plain) wait_each(supply, peers, consumed, all_iterations(mine), source.direct());
@@ -70,7 +70,7 @@ Plan read(const Request& request, const char* name, Buffer buffer) {
     fetch.loop(pieces.longest);
     for (int peer : peers) {
       fetch.wait(peer, source.flag, this_iteration_of(pieces[peer], 1));
-      fetch.copy(pieces[peer], own_recv(peer), source.of(peer), {}, false);
+      fetch.copy_result(pieces[peer], own_recv(peer), source.of(peer));
     }
     fetch.post(consumed, this_iteration()).end();
     wait_each(fetch, peers, source.flag, constant(1));
@@ -80,17 +80,17 @@ Plan read(const Request& request, const char* name, Buffer buffer) {
 
 }  // namespace
 
-Plan source_read(const Request& request, const char* name) { return read(request, name, Buffer::send); }
-Plan shm_pipelined_allgather(const Request& request) { return read(request, "shm_pipelined", Buffer::none); }
+Plan source_read(const PlanRequest& request, const char* name) { return read(request, name, Buffer::send); }
+Plan shm_pipelined_allgather(const PlanRequest& request) { return read(request, "shm_pipelined", Buffer::none); }
 
 // Value n+1 of a target's flag: the slots of the first n iterations are free again; value 1: the target has started.
-Plan ring_source_write(const Request& request) {
+Plan ring_source_write(const PlanRequest& request) {
   const int ranks = request.hierarchy->ranks();
   if (ranks == 1) return alone(Collective::allgather, "ring_source_write", request);
   const Ring ring = ring_of_blocks(request, ranks);
   Builder b = start_allgather("ring_source_write", request, ring);
   b.direction(plan::Direction::write);
-  const Window target(b, Buffer::recv, ring, ranks);
+  const StagedView target(b, Buffer::recv, ring, ranks);
   const uint16_t sent = b.flag();
   const Pieces pieces(b, ranks, ring.chunk_bytes);
   for (int rank : b.ranks()) {
@@ -103,7 +103,7 @@ Plan ring_source_write(const Request& request) {
     empty.loop(pieces.longest);
     for (int peer : before(ranks, rank)) {
       empty.wait(peer, sent, this_iteration_of(pieces[peer]));
-      empty.copy(pieces[peer], own_recv(peer), target.of(rank, peer), target.staged(), false);
+      empty.copy_result(pieces[peer], own_recv(peer), target.of(rank, peer), target.staged());
     }
     empty.post(target.flag, this_iteration(1), target.staged()).end();
 
@@ -115,7 +115,7 @@ Plan ring_source_write(const Request& request) {
       write.copy(mine, target.of(peer, rank), own_send());
     }
     write.post(sent, this_iteration());
-    write.copy(mine, own_recv(rank), own_send(), {}, false);
+    write.copy_result(mine, own_recv(rank), own_send());
     write.end();
   }
   return b.finish();

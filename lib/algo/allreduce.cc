@@ -8,14 +8,14 @@ namespace {
 
 // All ranks stage their vectors, and all ranks reduce everything: one hop. Two slots are sufficient, without
 // acknowledgements: a rank that posts its next chunk has finished reading this one.
-Plan all_read(const Request& request) {
+Plan all_read(const PlanRequest& request) {
   const int ranks = request.hierarchy->ranks();
   if (ranks == 1) return alone(Collective::allreduce, "all_read", request);
   Builder b = start(Collective::allreduce, "all_read", request);
   b.synchronizing();
   Ring ring{ring_of(request).chunk_bytes, 2};
   b.parameter("chunk", ring.chunk_bytes);
-  Window input(b, Buffer::none, ring);
+  StagedView input(b, Buffer::none, ring);
   const uint16_t chunks = b.range({.chunk_bytes = ring.chunk_bytes});
   for (int rank : b.ranks()) {
     std::vector<Operand> sources;
@@ -38,7 +38,7 @@ Plan all_read(const Request& request) {
 // ring are sufficient, because a rank posts the first flag of the next chunk only after all its steps of this one.
 class RecursiveDoubling {
  public:
-  explicit RecursiveDoubling(const Request& request)
+  explicit RecursiveDoubling(const PlanRequest& request)
       : ranks_(request.hierarchy->ranks()),
         b_(start(Collective::allreduce, "recursive_doubling", request)),
         chunk_bytes_(ring_of(request).chunk_bytes),
@@ -68,7 +68,7 @@ class RecursiveDoubling {
     return first + (rank & ((1 << step) - 1)) % size;
   }
   // The view in which a rank shows the result of its block in a step: that of the smallest block with the same ranks.
-  const Window& shown(int rank, int step) const {
+  const StagedView& shown(int rank, int step) const {
     while (step > 0 && !has_sibling(rank, step - 1)) --step;
     return blocks_[size_t(step)];
   }
@@ -88,10 +88,10 @@ class RecursiveDoubling {
   Builder b_;
   const uint32_t chunk_bytes_;
   const uint16_t chunks_;
-  std::vector<Window> blocks_;  // by step: the result of the rank's block of 2^step ranks
+  std::vector<StagedView> blocks_;  // by step: the result of the rank's block of 2^step ranks
 };
 
-Plan recursive_doubling(const Request& request) {
+Plan recursive_doubling(const PlanRequest& request) {
   if (request.hierarchy->ranks() == 1) return alone(Collective::allreduce, "recursive_doubling", request);
   return RecursiveDoubling(request).make();
 }

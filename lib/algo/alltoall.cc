@@ -17,7 +17,7 @@ using plan::AccessMode;
 // every rank waits for it from all others. Senders and receivers have separate loops, because each rank knows only the
 // lengths of its own pieces.
 template <class SenderOf>
-Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
+Plan exchange(const PlanRequest& request, const char* name, SenderOf sender_of) {
   const int ranks = request.hierarchy->ranks();
   if (ranks == 1) return alone(Collective::alltoall, name, request);
   const Ring ring = ring_of_blocks(request, ranks);
@@ -27,7 +27,7 @@ Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
   b.direction(plan::Direction::read);
   b.one_reader();
   b.synchronizing();
-  const Window source(b, Buffer::send, ring, ranks);
+  const StagedView source(b, Buffer::send, ring, ranks);
   const uint16_t consumed = b.flag();
   // Irregular pieces have one range per pair of ranks; ranges of other pairs are not registered.
   const auto range_of = [&](int sender, int receiver) {
@@ -50,7 +50,7 @@ Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
       supply.copy(range_of(rank, peer), source.of(rank, peer), own_send(peer), source.staged());
     }
     supply.post(source.flag, this_iteration(1), source.staged());
-    supply.copy(mine, own_recv(rank), own_send(rank), {}, false);
+    supply.copy_result(mine, own_recv(rank), own_send(rank));
     supply.end();
     supply.post(source.flag, all_iterations(longest_sent, 1), source.staged());
     for (int peer : senders) supply.wait(peer, consumed, all_iterations(range_of(rank, peer)), source.direct());
@@ -59,7 +59,7 @@ Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
     fetch.loop(longest_got);
     for (int peer : senders) {
       fetch.wait(peer, source.flag, this_iteration_of(range_of(peer, rank), 1));
-      fetch.copy(range_of(peer, rank), own_recv(peer), source.of(peer, rank), {}, false);
+      fetch.copy_result(range_of(peer, rank), own_recv(peer), source.of(peer, rank));
     }
     fetch.post(consumed, this_iteration()).end();
     wait_each(fetch, senders, source.flag, constant(1));
@@ -70,7 +70,7 @@ Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
 bool is_power_of_two(int ranks) { return std::has_single_bit(unsigned(ranks)); }
 
 // CMA IV-C.1: the peers of a step exchange in pairs if the number of ranks is a power of two.
-Plan pairwise(const Request& request) {
+Plan pairwise(const PlanRequest& request) {
   const int ranks = request.hierarchy->ranks();
   return exchange(request, "pairwise", [=](int rank, int step) {
     return is_power_of_two(ranks) ? rank ^ step : (rank - step + ranks) % ranks;
@@ -78,7 +78,7 @@ Plan pairwise(const Request& request) {
 }
 
 // KNEM Fig. 3: each rank begins with the next one.
-Plan rotated(const Request& request) {
+Plan rotated(const PlanRequest& request) {
   const int ranks = request.hierarchy->ranks();
   return exchange(request, "rotated", [=](int rank, int step) { return (rank + step) % ranks; });
 }

@@ -5,19 +5,19 @@
 
 namespace coll::algo {
 
-bool always(const Request&) { return true; }
-bool has_levels(const Request& request) { return !request.hierarchy->is_flat(); }
+bool always(const PlanRequest&) { return true; }
+bool has_levels(const PlanRequest& request) { return !request.hierarchy->is_flat(); }
 
 namespace {
 
-Builder start_barrier(const char* name, const Request& request) {
+Builder start_barrier(const char* name, const PlanRequest& request) {
   Builder b = start(Collective::barrier, name, request);
   b.synchronizing();
   return b;
 }
 
 // One hop: every rank waits for all other ranks.
-Plan flat(const Request& request) {
+Plan flat(const PlanRequest& request) {
   Builder b = start_barrier("flat", request);
   const uint16_t here = b.flag();
   for (int rank : b.ranks()) {
@@ -30,7 +30,7 @@ Plan flat(const Request& request) {
 
 // After round t, counted from 1, a rank knows that the 2^t - 1 ranks before it have arrived. One flag serves all
 // rounds, because its value increases.
-Plan dissemination(const Request& request) {
+Plan dissemination(const PlanRequest& request) {
   Builder b = start_barrier("dissemination", request);
   const int ranks = request.hierarchy->ranks();
   const uint16_t round = b.flag();
@@ -44,7 +44,7 @@ Plan dissemination(const Request& request) {
 }
 
 // Arrivals go up the hierarchy, and the release goes down.
-Plan up_and_down(const char* name, const Request& request, const topo::Hierarchy& hierarchy) {
+Plan up_and_down(const char* name, const PlanRequest& request, const topo::Hierarchy& hierarchy) {
   Builder b = start_barrier(name, request);
   const topo::Tree tree = hierarchy.tree_for_root(request.root);
   const uint16_t arrived = b.flag(), released = b.flag();
@@ -58,8 +58,8 @@ Plan up_and_down(const char* name, const Request& request, const topo::Hierarchy
   return b.finish();
 }
 
-Plan hierarchical(const Request& request) { return up_and_down("hierarchical", request, *request.hierarchy); }
-Plan grouped(const Request& request) {
+Plan hierarchical(const PlanRequest& request) { return up_and_down("hierarchical", request, *request.hierarchy); }
+Plan grouped(const PlanRequest& request) {
   return up_and_down("grouped", request, topo::in_small_groups(*request.hierarchy, topo::Counted::ranks));
 }
 

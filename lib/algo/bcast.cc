@@ -8,7 +8,7 @@
 namespace coll::algo {
 namespace {
 
-Builder start_bcast(const char* name, const Request& request, Ring ring) {
+Builder start_bcast(const char* name, const PlanRequest& request, Ring ring) {
   Builder b = start(Collective::bcast, name, request);
   b.parameter("chunk", ring.chunk_bytes);
   b.parameter("depth", ring.depth);
@@ -29,7 +29,7 @@ Plan down_the_tree(Builder b, Downward& down, NodeOf node_of) {
 
 // ---- flat_read, shm_pipelined: the root is the only holder --------------------------------------------------
 
-Plan flat(const Request& request, const char* name, Buffer buffer) {
+Plan flat(const PlanRequest& request, const char* name, Buffer buffer) {
   const int ranks = request.hierarchy->ranks();
   const Ring ring = ring_of(request);
   Builder b = start_bcast(name, request, ring);
@@ -42,15 +42,15 @@ Plan flat(const Request& request, const char* name, Buffer buffer) {
   });
 }
 
-Plan flat_read(const Request& request) { return flat(request, "flat_read", Buffer::send); }
-Plan shm_pipelined(const Request& request) { return flat(request, "shm_pipelined", Buffer::none); }
+Plan flat_read(const PlanRequest& request) { return flat(request, "flat_read", Buffer::send); }
+Plan shm_pipelined(const PlanRequest& request) { return flat(request, "shm_pipelined", Buffer::none); }
 
 // ---- knomial ------------------------------------------------------------------------------------------------
 
 // Ranks are numbered from the root. Strides fall from the largest power of k+1 below p to 1, one per round. In each
 // round every holder, a multiple of the previous stride, serves the k numbers that are one to k strides above its own.
 // Ranks with near numbers are therefore near in the tree.
-Plan knomial(const Request& request) {
+Plan knomial(const PlanRequest& request) {
   const int ranks = request.hierarchy->ranks(), root = request.root;
   const int k = std::clamp<int>(request.parameters.k, 1, 255), base = k + 1;
   const Ring ring = ring_of(request);
@@ -89,7 +89,7 @@ struct LevelChunks {
   uint32_t chunk_bytes = 0;
   std::vector<int> pieces;
 
-  LevelChunks(const Request& request, int levels) : pieces(size_t(levels), 1) {
+  LevelChunks(const PlanRequest& request, int levels) : pieces(size_t(levels), 1) {
     const std::vector<uint32_t>& wanted = request.parameters.level_chunk_bytes;
     chunk_bytes = wanted.empty() ? request.parameters.chunk_bytes : *std::ranges::max_element(wanted);
     for (size_t level = 0; level < pieces.size() && !wanted.empty(); ++level) {
@@ -100,7 +100,7 @@ struct LevelChunks {
   int finest() const { return *std::ranges::max_element(pieces); }
 };
 
-Plan down_the_hierarchy(const char* name, const Request& request, const topo::Hierarchy& hierarchy) {
+Plan down_the_hierarchy(const char* name, const PlanRequest& request, const topo::Hierarchy& hierarchy) {
   const topo::Tree tree = hierarchy.tree_for_root(request.root);
   const LevelChunks levels(request, tree.levels());
   const Ring ring = ring_of(request, levels.chunk_bytes);
@@ -126,22 +126,24 @@ Plan down_the_hierarchy(const char* name, const Request& request, const topo::Hi
   });
 }
 
-Plan hierarchical(const Request& request) { return down_the_hierarchy("hierarchical", request, *request.hierarchy); }
-topo::Hierarchy groups_of(const Request& request) {
+Plan hierarchical(const PlanRequest& request) {
+  return down_the_hierarchy("hierarchical", request, *request.hierarchy);
+}
+topo::Hierarchy groups_of(const PlanRequest& request) {
   return topo::in_small_groups(*request.hierarchy, topo::Counted::l3s);
 }
-bool has_groups(const Request& request) { return !groups_of(request).is_flat(); }
-Plan grouped(const Request& request) { return down_the_hierarchy("grouped", request, groups_of(request)); }
+bool has_groups(const PlanRequest& request) { return !groups_of(request).is_flat(); }
+Plan grouped(const PlanRequest& request) { return down_the_hierarchy("grouped", request, groups_of(request)); }
 
 // ---- sequential_write ---------------------------------------------------------------------------------------
 
 // The root writes every chunk to one peer after the other, so that no two processes ever copy from the same memory. If
 // the peer's buffer is staged, the root writes to the peer's slots, and the peer copies the chunk out itself.
-Plan sequential_write(const Request& request) {
+Plan sequential_write(const PlanRequest& request) {
   const int ranks = request.hierarchy->ranks(), root = request.root;
   const Ring ring = ring_of(request);
   Builder b = start_bcast("sequential_write", request, ring);
-  const Window target(b, Buffer::recv, ring);
+  const StagedView target(b, Buffer::recv, ring);
   const uint16_t sent = b.flag(), chunks = b.range({.chunk_bytes = ring.chunk_bytes});
   // Value n+1 of a target's flag: the slots of the first n iterations are free again; value 1: the target has started.
   for (int rank : b.ranks()) {
@@ -159,7 +161,7 @@ Plan sequential_write(const Request& request) {
       lane.post(target.flag, constant(1), target.staged());
       lane.post(target.flag, all_iterations(chunks, 1), target.direct());
       lane.loop(chunks).wait(root, sent, this_iteration());
-      lane.copy(chunks, own_recv(), target.of(rank), target.staged(), false);
+      lane.copy_result(chunks, own_recv(), target.of(rank), target.staged());
       lane.post(target.flag, this_iteration(1), target.staged()).end();
     }
   }

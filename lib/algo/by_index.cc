@@ -21,7 +21,7 @@ namespace {
 
 class ByIndex {
  public:
-  ByIndex(const Request& request, Collective what)
+  ByIndex(const PlanRequest& request, Collective what)
       : everywhere_(what == Collective::allreduce),
         tree_(request.hierarchy->tree_for_root(request.root)),
         partials_(*request.hierarchy, request.root),
@@ -38,7 +38,7 @@ class ByIndex {
     // In a reduction leaders other than the root have no receive buffer, and a receive buffer holds only one partial
     // result.
     if (partials_.blocks() > 0 && !(everywhere_ && partials_.groups_are_nodes()))
-      shown_ = Window(b_, Buffer::none, ring_, partials_.blocks());
+      shown_ = StagedView(b_, Buffer::none, ring_, partials_.blocks());
     if (partials_.boxes() > 0) boxes_.emplace(Boxes::exactly(partials_.boxes(), b_, ring_.chunk_bytes));
     if (everywhere_) down_.emplace(b_, Buffer::recv, ring_);
     for (int level = 0; level < partials_.levels(); ++level) {
@@ -69,7 +69,7 @@ class ByIndex {
  private:
   // ---- positions ----
 
-  const Window& window_of(const Partial& partial) const {
+  const StagedView& window_of(const Partial& partial) const {
     if (partial.is_input()) return input_;
     return partial.block < 0 ? final_ : shown_;
   }
@@ -140,17 +140,17 @@ class ByIndex {
   // ---- the leader's views ----
 
   // The windows that hold the rank's partial results.
-  std::vector<const Window*> windows_of(int rank) const {
-    std::vector<const Window*> windows;
+  std::vector<const StagedView*> windows_of(int rank) const {
+    std::vector<const StagedView*> windows;
     for (int made : partials_.made_by(rank)) {
-      const Window& window = window_of(partials_[made]);
+      const StagedView& window = window_of(partials_[made]);
       if (std::ranges::find(windows, &window) == windows.end()) windows.push_back(&window);
     }
     return windows;
   }
 
   void announce(LaneBuilder& lane, int rank) const {
-    for (const Window* window : windows_of(rank)) {
+    for (const StagedView* window : windows_of(rank)) {
       if (window->plain) continue;
       lane.publish(window->view).post(window->flag, constant(1), window->staged());
       lane.post(window->flag, all_iterations(chunks_, 1), window->direct());
@@ -171,7 +171,7 @@ class ByIndex {
       wait_others(lane, readers_of(made), rank, done_[size_t(reader.level)], iteration_before(ring_.depth),
                   window_of(partials_[made]).staged());
     }
-    for (const Window* window : windows_of(rank)) lane.post(window->flag, this_iteration(1), window->staged());
+    for (const StagedView* window : windows_of(rank)) lane.post(window->flag, this_iteration(1), window->staged());
   }
 
   // ---- reduction in a group ----
@@ -204,7 +204,8 @@ class ByIndex {
 
   // The root has a finished chunk: copies it into its receive buffer if it is not there, and offers it to the children.
   void deliver(LaneBuilder& lane, int rank) {
-    lane.copy(chunks_, own_recv(), final_.of(rank), final_.staged(), everywhere_);
+    if (everywhere_) lane.copy(chunks_, own_recv(), final_.of(rank), final_.staged());
+    else lane.copy_result(chunks_, own_recv(), final_.of(rank), final_.staged());
     if (!everywhere_) return;
     const Node node = down_node(rank);
     down_->await_slot(lane, node);
@@ -217,8 +218,8 @@ class ByIndex {
   const Partials partials_;
   const Ring ring_;
   Builder b_;
-  const Window input_, final_;
-  Window shown_;  // partial results, except those that contain the root's own input
+  const StagedView input_, final_;
+  StagedView shown_;  // partial results, except those that contain the root's own input
   const uint16_t chunks_;
   std::vector<uint16_t> done_;    // by level: the rank has reduced its slice
   std::vector<uint16_t> ready_;   // by level: the results of the rank's group are complete
@@ -229,7 +230,7 @@ class ByIndex {
 
 }  // namespace
 
-Plan hierarchical_by_index(const Request& request, Collective what) {
+Plan hierarchical_by_index(const PlanRequest& request, Collective what) {
   if (request.hierarchy->ranks() == 1) return alone(what, "hierarchical_by_index", request);
   return ByIndex(request, what).make();
 }

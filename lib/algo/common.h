@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the generators share: the ring of a request, views as generators use them, waits for several flags.
+// What the generators share: rings, staged views, waits for several flags.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,6 @@ using plan::Buffer;
 using plan::Builder;
 using plan::Collective;
 using plan::constant;
-using plan::if_direct;
 using plan::iteration_before;
 using plan::iteration_before_of;
 using plan::LaneBuilder;
@@ -34,14 +33,14 @@ using plan::this_iteration;
 using plan::this_iteration_of;
 using plan::Value;
 
-// Chunk and depth of a ring, limited so that a generator may rely on them: the chunk is a multiple of a cache line, and
-// a ring is at most 256 MiB, so that all views of a plan together stay within 32 bits. REQUIRES:
-// request.parameters.depth is a power of two.
+// The slots of a view, `depth` chunks that consecutive iterations use in turn.
 struct Ring {
-  uint32_t chunk_bytes;
-  uint16_t depth;
+  uint32_t chunk_bytes;  // a multiple of a cache line
+  uint16_t depth;        // a power of two
 };
-inline Ring ring_of(const Request& request, uint32_t chunk_bytes = 0) {
+// The ring that the parameters ask for; chunk_bytes 0: with their chunk. It has at most 256 MiB, so that the offsets of
+// a plan's views (exec::max_views) fit 32 bits. REQUIRES: request.parameters.depth is a power of two.
+inline Ring ring_of(const PlanRequest& request, uint32_t chunk_bytes = 0) {
   constexpr uint32_t line = plan::cache_line_bytes, largest_chunk = 128u << 20, largest_ring = 2 * largest_chunk;
   if (chunk_bytes == 0) chunk_bytes = request.parameters.chunk_bytes;
   const uint32_t chunk = (std::clamp(chunk_bytes, line, largest_chunk) + line - 1) / line * line;
@@ -50,44 +49,43 @@ inline Ring ring_of(const Request& request, uint32_t chunk_bytes = 0) {
   return {chunk, uint16_t(std::min<uint32_t>(depth, std::bit_floor(largest_ring / chunk)))};
 }
 
-// As ring_of(), for slots of `blocks` chunks each. The limit for all slots together is 64 of the requested chunks or
-// 1 MiB, whichever is larger, but at most the request's room. To stay within it, first the ring becomes shorter, then
-// the chunk smaller (at least one cache line).
-inline Ring ring_of_blocks(const Request& request, int blocks) {
-  // One 64th of the room is left for other views and tables.
-  constexpr size_t line = plan::cache_line_bytes, least_room = 1u << 20;
-  const size_t most_room = request.room_bytes - request.room_bytes / 64;
+// As ring_of(), for a plan whose views hold `blocks` chunks per iteration, all together. They have room for 64 of the
+// requested chunks, at least 1 MiB and at most the request's room: more would leave the caches before it is read. To stay
+// within it, first the ring becomes shorter, down to 2 slots, then the chunk smaller, down to a cache line, with which
+// very many blocks may exceed the room.
+inline Ring ring_of_blocks(const PlanRequest& request, int blocks) {
+  constexpr size_t line = plan::cache_line_bytes;
   Ring ring = ring_of(request);
-  const size_t wanted = std::max(size_t(64) * ring.chunk_bytes, least_room);
-  const size_t room = std::min(wanted, most_room) / size_t(std::max(blocks, 1));
+  const size_t room = room_for_blocks(ring.chunk_bytes, request.room_bytes) / size_t(std::max(blocks, 1));
   while (ring.depth > 2 && size_t(ring.depth) * ring.chunk_bytes > room) ring.depth /= 2;
   ring.chunk_bytes = uint32_t(std::clamp(room / ring.depth / line * line, line, size_t(ring.chunk_bytes)));
   return ring;
 }
 
-inline Builder start(Collective what, std::string name, const Request& request) {
+inline Builder start(Collective what, std::string name, const PlanRequest& request) {
   return Builder(what, std::move(name), request.hierarchy->ranks(), request.root, request.only_rank, request.irregular);
 }
 
-// A view as generators use it. Plain staging has no buffer, is never direct and is not published.
-struct Window {
+// A view as generators use it. Plain staging (Buffer::none) shows no buffer of a rank, so it is never direct, and is not
+// published; its flag is free for the generator.
+struct StagedView {
   uint16_t view;
   uint16_t flag;
   bool plain;
 
-  Window(Builder& b, Buffer buffer, Ring ring, int blocks = 1)
+  StagedView(Builder& b, Buffer buffer, Ring ring, int blocks = 1)
       : view(b.view(buffer, ring.chunk_bytes, ring.depth, uint16_t(blocks))),
         flag(b.view_flag(view)),
         plain(buffer == Buffer::none) {}
 
-  Only staged() const { return plain ? Only{} : plan::if_staged(view); }
-  Only direct() const { return plan::if_direct(view); }  // unless the view is plain
+  Only staged() const { return plain ? Only{} : plan::if_staged(view); }  // always, if the view is plain
+  Only direct() const { return plan::if_direct(view); }                   // REQUIRES: !plain
   Operand of(int rank, int block = plan::no_block) const { return seen(view, rank, block); }
   void publish(LaneBuilder& lane) const {
     if (!plain) lane.publish(view);
   }
-  // For data that is complete before the plan starts: announces all iterations of a direct view at once. For a staged
-  // view the generator posts each iteration.
+  // For data that is complete before the plan starts: publishes the view, and announces all iterations at once if it is
+  // direct. For a staged view the generator posts each iteration.
   void announce(LaneBuilder& lane, uint16_t range) const {
     if (!plain) lane.publish(view).post(flag, all_iterations(range), direct());
   }
@@ -98,6 +96,7 @@ inline uint16_t piece(Builder& b, int sender, int receiver, uint32_t chunk_bytes
   return b.range({.chunk_bytes = chunk_bytes, .sender = uint16_t(sender), .receiver = uint16_t(receiver)});
 }
 
+// The ranks in ascending order without `left_out`; -1: all.
 inline std::vector<int> all_but(int ranks, int left_out) {
   std::vector<int> others;
   others.reserve(size_t(ranks));
@@ -126,15 +125,20 @@ class Slices {
     };
     for (int index = 0; index < members; ++index) {
       own_.push_back(range(index, 1));
+      // The first member has none below, the last none above; copy_others() does not use these entries.
       below_.push_back(index > 0 ? range(0, index) : own_.back());
       above_.push_back(index + 1 < members ? range(index + 1, members - index - 1) : own_.back());
     }
   }
   uint16_t of(int index) const { return own_[size_t(index)]; }
-  // Copies all slices except that of `index`.
-  void copy_others(LaneBuilder& lane, int index, Operand to, Operand from, Only only, bool reused = true) const {
-    if (index > 0) lane.copy(below_[size_t(index)], to, from, only, reused);
-    if (index + 1 < members_) lane.copy(above_[size_t(index)], to, from, only, reused);
+  // Copy all slices except that of `index`.
+  void copy_others(LaneBuilder& lane, int index, Operand to, Operand from, Only only) const {
+    if (index > 0) lane.copy(below_[size_t(index)], to, from, only);
+    if (index + 1 < members_) lane.copy(above_[size_t(index)], to, from, only);
+  }
+  void copy_result_of_others(LaneBuilder& lane, int index, Operand to, Operand from, Only only) const {
+    if (index > 0) lane.copy_result(below_[size_t(index)], to, from, only);
+    if (index + 1 < members_) lane.copy_result(above_[size_t(index)], to, from, only);
   }
 
  private:
@@ -142,11 +146,12 @@ class Slices {
   std::vector<uint16_t> own_, below_, above_;
 };
 
-// The plan for a single rank: no step, or one copy.
-inline Plan alone(Collective what, const char* name, const Request& request) {
+// The plan for a single rank: no step, or one copy. For tools, the simulator and tests: a communicator of one rank copies
+// without a plan.
+inline Plan alone(Collective what, const char* name, const PlanRequest& request) {
   Builder b = start(what, name, request);
   if (what == Collective::allreduce) b.synchronizing();
-  const bool moves = what != Collective::barrier && what != Collective::bcast && what != Collective::exscan;
+  const bool moves = what != Collective::bcast && what != Collective::exscan;
   const auto block = [&](Buffer buffer) { return plan::has_blocks(what, buffer) ? 0 : int(plan::no_block); };
   const uint16_t whole = plan::has_pieces(what) ? piece(b, 0, 0, 0) : b.range({});
   for (int rank : b.ranks()) {

@@ -82,7 +82,7 @@ void Downward::receive(LaneBuilder& lane, int rank, const Node& node) {
               this_iteration());
     const uint16_t range = piece_range(piece, node.pieces);
     if (node.leaf()) {
-      lane.copy(range, own_recv(), data_.of(node.parent), {}, false);
+      lane.copy_result(range, own_recv(), data_.of(node.parent));
     } else {
       if (piece == 0) await_slot(lane, node);
       lane.copy2(range, own_recv(), data_.of(rank), data_.of(node.parent), data_.staged());

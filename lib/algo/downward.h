@@ -25,7 +25,7 @@ class Downward {
   // `buffer` is the buffer that holds the data on the holders; `rounds` and `pieces` are the maxima over all holders.
   Downward(Builder& b, Buffer buffer, Ring ring, int rounds = 1, int pieces = 1);
 
-  const Window& data() const { return data_; }
+  const StagedView& data() const { return data_; }
   uint16_t chunks() const { return chunks_; }
 
   // The program of a broadcast's root, whose data is complete at the start.
@@ -48,7 +48,7 @@ class Downward {
   void offer_pieces(LaneBuilder& lane, const Node& node, int piece, int pieces) const;
 
   Ring ring_;
-  Window data_;
+  StagedView data_;
   uint16_t consumed_;  // the rank has copied this iteration's chunk
   uint16_t chunks_;
   std::vector<uint16_t> piece_flags_;   // empty if all holders offer whole chunks

@@ -12,7 +12,7 @@ namespace {
 
 class Flat {
  public:
-  Flat(const Request& request, Collective what, const char* name)
+  Flat(const PlanRequest& request, Collective what, const char* name)
       : scatters_(what == Collective::reduce_scatter),
         ranks_(request.hierarchy->ranks()),
         readers_(readers_of(what, request)),
@@ -59,18 +59,18 @@ class Flat {
   const std::vector<int> readers_;
   Builder b_;
   const Shares shares_;
-  const Window shared_;         // the rank's vector
-  std::optional<Window> sums_;  // the rank's share of the result
+  const StagedView shared_;         // the rank's vector
+  std::optional<StagedView> sums_;  // the rank's share of the result
   const uint16_t complete_, consumed_;
 };
 
 }  // namespace
 
-Plan dpml(const Request& request, Collective what, const char* name) {
+Plan dpml(const PlanRequest& request, Collective what, const char* name) {
   if (request.hierarchy->ranks() == 1) return alone(what, name, request);
   return Flat(request, what, name).make();
 }
 
-Plan dpml(const Request& request, Collective what) { return dpml(request, what, "dpml"); }
+Plan dpml(const PlanRequest& request, Collective what) { return dpml(request, what, "dpml"); }
 
 }  // namespace coll::algo

@@ -26,7 +26,7 @@ Sockets consecutive_sockets(const topo::Hierarchy& hierarchy) {
 
 class TwoLevel {
  public:
-  TwoLevel(const Request& request, Collective what)
+  TwoLevel(const PlanRequest& request, Collective what)
       : scatters_(what == Collective::reduce_scatter),
         ranks_(request.hierarchy->ranks()),
         root_(request.root),
@@ -109,7 +109,7 @@ class TwoLevel {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
     for (const Result& result : results_) lane.wait(result.owner, complete_, this_iteration());
-    lane.copy(shares_.all(), own_recv(), output_->of(rank), output_->staged(), false);
+    lane.copy_result(shares_.all(), own_recv(), output_->of(rank), output_->staged());
     lane.post(output_->flag, this_iteration(1), output_->staged());
     lane.post(consumed_, this_iteration()).end();
   }
@@ -179,8 +179,8 @@ class TwoLevel {
   const std::vector<int> readers_;
   Builder b_;
   const Shares shares_;
-  const Window shared_;           // the rank's vector, then the results of its slice and of its share of the slice
-  std::optional<Window> output_;  // reduce: the root's result
+  const StagedView shared_;           // the rank's vector, then the results of its slice and of its share of the slice
+  std::optional<StagedView> output_;  // reduce: the root's result
   const uint16_t partial_, complete_, consumed_;
   std::vector<std::vector<Ranks>> nodes_;  // by socket
   std::vector<Ranks> all_nodes_;
@@ -192,11 +192,11 @@ class TwoLevel {
 
 }  // namespace
 
-bool has_consecutive_sockets(const Request& request) {
+bool has_consecutive_sockets(const PlanRequest& request) {
   return has_levels(request) && Sockets::of(*request.hierarchy).are_consecutive();
 }
 
-Plan dpml_two_level(const Request& request, Collective what) {
+Plan dpml_two_level(const PlanRequest& request, Collective what) {
   if (request.hierarchy->ranks() == 1) return alone(what, "dpml_two_level", request);
   return TwoLevel(request, what).make();
 }

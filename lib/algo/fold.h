@@ -39,7 +39,7 @@ class Boxes {
       : count_(count), window_(b, Buffer::none, {chunk_bytes, 1}, count_) {}
 
   int count_;
-  Window window_;
+  StagedView window_;
 };
 
 // The balanced fold of `sources`, two operands per step; the steps store partial results in `boxes` (Boxes). Returns

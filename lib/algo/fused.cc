@@ -20,7 +20,7 @@ namespace {
 
 class Fused {
  public:
-  Fused(const Request& request, Collective what, const char* name, bool one_step)
+  Fused(const PlanRequest& request, Collective what, const char* name, bool one_step)
       : everywhere_(what == Collective::allreduce),
         scatters_(what == Collective::reduce_scatter),
         ranks_(request.hierarchy->ranks()),
@@ -111,7 +111,7 @@ class Fused {
     lane.loop(shares_.all());
     for (int q : peers_) {
       lane.wait(q, done_, this_iteration());
-      lane.copy(shares_.of(q), own_recv(), output_->of(q), {}, false);
+      lane.copy_result(shares_.of(q), own_recv(), output_->of(q));
     }
     lane.post(consumed_, this_iteration());
     lane.end();
@@ -131,23 +131,23 @@ class Fused {
   const int ranks_, root_;
   Builder b_;
   const Shares shares_;
-  const Window input_;
-  std::optional<Window> output_;
+  const StagedView input_;
+  std::optional<StagedView> output_;
   std::optional<Boxes> boxes_;
   uint16_t done_ = 0, consumed_ = 0;
   std::vector<int> peers_;
 };
 
-Plan shared_out(const Request& request, Collective what, const char* name, bool one_step) {
+Plan shared_out(const PlanRequest& request, Collective what, const char* name, bool one_step) {
   if (request.hierarchy->ranks() == 1) return alone(what, name, request);
   return Fused(request, what, name, one_step).make();
 }
 
 }  // namespace
 
-Plan fused(const Request& request, Collective what) { return shared_out(request, what, "fused", true); }
+Plan fused(const PlanRequest& request, Collective what) { return shared_out(request, what, "fused", true); }
 
-Plan shared_address_space(const Request& request, Collective what) {
+Plan shared_address_space(const PlanRequest& request, Collective what) {
   return shared_out(request, what, "shared_address_space", false);
 }
 

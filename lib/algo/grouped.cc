@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Short blocks of many ranks, in groups of at most 16: the members of a group collect their blocks in one place, and
-// other ranks fetch all blocks of the group in one copy. A rank thus copies once per group and member instead of once
-// per rank. All data is staged, because learning the location of a buffer would cost a hop.
+// Short blocks of many ranks, in groups of at most topo::small_group. One rank handles the blocks of its group, its leader
+// or, in an alltoall, the member that forwards them: other ranks wait for its flag alone, and copy the blocks of
+// consecutive ranks at once. A scatter uses groups only for its flag. All data is staged: to learn where a peer's buffer
+// is would take one more flag.
 #include <algorithm>
 #include <vector>
 
@@ -10,8 +11,8 @@
 
 namespace coll::algo {
 
-// More ranks than a small group holds always form several groups.
-bool has_small_groups(const Request& request) {
+// Whether these groups differ from one group of all ranks. More ranks than a small group holds always form several.
+bool has_small_groups(const PlanRequest& request) {
   return has_levels(request) || request.hierarchy->ranks() > topo::small_group;
 }
 
@@ -22,6 +23,7 @@ struct Stretch {
   int index, rank, length;
 };
 
+// The innermost groups of at most topo::small_group ranks.
 class Groups {
  public:
   explicit Groups(const topo::Hierarchy& hierarchy) {
@@ -74,7 +76,7 @@ class Groups {
 class Grouped {
  protected:
   // `blocks` is the number of blocks of all slots of one iteration together.
-  Grouped(const Request& request, Collective what, int blocks)
+  Grouped(const PlanRequest& request, Collective what, int blocks)
       : ranks_(request.hierarchy->ranks()),
         root_(request.root),
         ring_(ring_of_blocks(request, blocks)),
@@ -84,11 +86,7 @@ class Grouped {
     b_.parameter("depth", ring_.depth);
   }
 
-  Window slots(int blocks) { return Window(b_, Buffer::none, ring_, blocks); }
-  void wait_others(LaneBuilder& lane, const std::vector<int>& ranks, int own, uint16_t flag, Value value) const {
-    for (int rank : ranks)
-      if (rank != own) lane.wait(rank, flag, value);
-  }
+  StagedView slots(int blocks) { return StagedView(b_, Buffer::none, ring_, blocks); }
   Value slot_free() const { return iteration_before(ring_.depth); }
 
   const int ranks_, root_;
@@ -102,7 +100,7 @@ class Grouped {
 // Members write to their leader, leaders write the blocks of their groups to the root.
 class Gather : Grouped {
  public:
-  Gather(const Request& request, const Groups& groups)
+  Gather(const PlanRequest& request, const Groups& groups)
       : Grouped(request, Collective::gather, request.hierarchy->ranks() + groups.largest()),
         groups_(groups),
         group_(slots(groups.largest())),
@@ -115,8 +113,8 @@ class Gather : Grouped {
       const int group = groups_.of(rank), leader = groups_.leader(group, root_);
       lane.loop(piece_);
       if (rank == root_) {
-        lane.copy(piece_, own_recv(root_), own_send(), {}, false);
-        for (int from : groups_.from(root_)) collect(lane, from);
+        lane.copy_result(piece_, own_recv(root_), own_send());
+        for (int other : groups_.from(root_)) collect(lane, other);
       } else if (rank == leader) {
         lane.wait(root_, emptied_, slot_free());
         lane.copy(piece_, all_.of(root_, rank), own_send());
@@ -146,8 +144,8 @@ class Gather : Grouped {
   }
 
   const Groups& groups_;
-  const Window group_, all_;  // of a leader, of the root: peers write to them and announce it with their own flags
-  const uint16_t emptied_;    // the slots that peers write to are free again
+  const StagedView group_, all_;  // of a leader, of the root: peers write to them and announce it with their own flags
+  const uint16_t emptied_;        // the slots that peers write to are free again
 };
 
 // ---- scatter ------------------------------------------------------------------------------------------------
@@ -156,7 +154,7 @@ class Gather : Grouped {
 // blocks themselves from the root's memory.
 class Scatter : Grouped {
  public:
-  explicit Scatter(const Request& request)
+  explicit Scatter(const PlanRequest& request)
       : Grouped(request, Collective::scatter, request.hierarchy->ranks()), data_(slots(ranks_)), consumed_(b_.flag()) {}
 
   Plan make(const topo::Hierarchy& hierarchy) {
@@ -169,11 +167,11 @@ class Scatter : Grouped {
         wait_each(lane, all_but(ranks_, root_), consumed_, slot_free());
         lane.copy_blocks(ranks_, piece_, data_.of(root_, 0), own_send(0));
         lane.post(data_.flag, this_iteration());
-        lane.copy(piece_, own_recv(), own_send(root_), {}, false);
+        lane.copy_result(piece_, own_recv(), own_send(root_));
       } else {
         lane.wait(tree.parent(rank), data_.flag, this_iteration());
         if (tree.levels_led(rank) > 0) lane.post(data_.flag, this_iteration());
-        lane.copy(piece_, own_recv(), data_.of(root_, rank), {}, false);
+        lane.copy_result(piece_, own_recv(), data_.of(root_, rank));
         lane.post(consumed_, this_iteration());
       }
       lane.end();
@@ -182,7 +180,7 @@ class Scatter : Grouped {
   }
 
  private:
-  const Window data_;
+  const StagedView data_;
   const uint16_t consumed_;
 };
 
@@ -191,7 +189,7 @@ class Scatter : Grouped {
 // Members write to their leader, which packs the blocks of its group; every rank reads from every leader.
 class Allgather : Grouped {
  public:
-  Allgather(const Request& request, const Groups& groups)
+  Allgather(const PlanRequest& request, const Groups& groups)
       : Grouped(request, Collective::allgather, 2 * groups.largest()),
         groups_(groups),
         group_(slots(groups.largest())),
@@ -212,6 +210,7 @@ class Allgather : Grouped {
         lane.copy(piece_, group_.of(rank, groups_.index(rank)), own_send());
         wait_others(lane, groups_.members(group), rank, group_.flag, this_iteration());
         wait_each(lane, all_but(ranks_, rank), consumed_, slot_free());
+        // Once they are packed, members may write their next blocks.
         lane.copy_blocks(int(groups_.members(group).size()), piece_, packed_.of(rank, 0), group_.of(rank, 0));
         lane.post(packed_.flag, this_iteration());
       } else {
@@ -219,10 +218,10 @@ class Allgather : Grouped {
         lane.copy(piece_, group_.of(leader(group), groups_.index(rank)), own_send());
         lane.post(group_.flag, this_iteration());
       }
-      for (int from : groups_.from(rank)) {
-        if (leader(from) != rank) lane.wait(leader(from), packed_.flag, this_iteration());
-        for (const Stretch& part : groups_.stretches(from))
-          lane.copy_blocks(part.length, piece_, own_recv(part.rank), packed_.of(leader(from), part.index));
+      for (int other : groups_.from(rank)) {
+        if (leader(other) != rank) lane.wait(leader(other), packed_.flag, this_iteration());
+        for (const Stretch& part : groups_.stretches(other))
+          lane.copy_blocks(part.length, piece_, own_recv(part.rank), packed_.of(leader(other), part.index));
       }
       lane.post(consumed_, this_iteration()).end();
       // No rank may end before all have started, also if pieces are empty.
@@ -241,15 +240,15 @@ class Allgather : Grouped {
   int leader(int group) const { return groups_.members(group).front(); }
 
   const Groups& groups_;
-  const Window group_, packed_;  // of a leader
+  const StagedView group_, packed_;  // of a leader; the members write to group_ and announce it with their own flags
   const uint16_t consumed_;
 };
 
 // ---- alltoall -----------------------------------------------------------------------------------------------
 
 // In each group, the member with index i forwards the group's blocks for the ranks whose index in their own group is i,
-// modulo the number of members of the forwarding group. It fetches the blocks from the members of its group, and each
-// of those ranks then fetches its blocks from it, both with one copy per peer.
+// modulo the number of members of the forwarding group. It fetches the blocks from the members of its group, one copy
+// each, sorts them, and each of those ranks then fetches its blocks from it, one copy per stretch.
 class Alltoall : Grouped {
  public:
   using Targets = std::vector<std::vector<int>>;  // by rank: all ranks to which it forwards
@@ -265,12 +264,12 @@ class Alltoall : Grouped {
     return made;
   }
 
-  Alltoall(const Request& request, const Groups& groups, Targets all)
-      : Grouped(request, Collective::alltoall, request.hierarchy->ranks() + 2 * most_forwarded(groups, all)),
+  Alltoall(const PlanRequest& request, const Groups& groups, Targets all)
+      : Grouped(request, Collective::alltoall, request.hierarchy->ranks() + 2 * most_blocks_forwarded(groups, all)),
         groups_(groups),
         row_(slots(ranks_)),
-        fetched_(slots(most_forwarded(groups, all))),
-        sorted_(slots(most_forwarded(groups, all))),
+        fetched_(slots(most_blocks_forwarded(groups, all))),
+        sorted_(slots(most_blocks_forwarded(groups, all))),
         consumed_(b_.flag()),
         targets_(std::move(all)) {
     b_.synchronizing();
@@ -290,14 +289,14 @@ class Alltoall : Grouped {
       wait_others(lane, targets_of(rank), rank, consumed_, slot_free());
       sort(lane, rank);
       lane.post(sorted_.flag, this_iteration());
-      for (int from : groups_.from(rank)) copy_from_group(lane, rank, from);
+      for (int other : groups_.from(rank)) copy_from_group(lane, rank, other);
       lane.post(consumed_, this_iteration()).end();
       // No rank may end before all have started, also if pieces are empty.
       lane.post(row_.flag, all_iterations(piece_, 1));
       wait_others(lane, group, rank, row_.flag, constant(1));
       lane.post(sorted_.flag, all_iterations(piece_, 1));
-      for (int from : groups_.from(rank))
-        if (forwarder(from, rank) != rank) lane.wait(forwarder(from, rank), sorted_.flag, constant(1));
+      for (int other : groups_.from(rank))
+        if (forwarder(other, rank) != rank) lane.wait(forwarder(other, rank), sorted_.flag, constant(1));
     }
     return b_.finish();
   }
@@ -309,7 +308,7 @@ class Alltoall : Grouped {
     return members[size_t(groups.index(target)) % members.size()];
   }
   int forwarder(int group, int target) const { return forwarder(groups_, group, target); }
-  static int most_forwarded(const Groups& groups, const Targets& targets) {
+  static int most_blocks_forwarded(const Groups& groups, const Targets& targets) {
     size_t most = 0;
     for (int rank = 0; rank < int(targets.size()); ++rank)
       most = std::max(most, groups.members(groups.of(rank)).size() * targets[size_t(rank)].size());
@@ -356,33 +355,33 @@ class Alltoall : Grouped {
   }
 
   const Groups& groups_;
-  const Window row_;      // the blocks that this rank has for others, ordered by forwarder
-  const Window fetched_;  // the group's blocks for this rank's targets, by source
-  const Window sorted_;   // the same blocks, by target
+  const StagedView row_;      // the blocks that this rank has for others, ordered by forwarder
+  const StagedView fetched_;  // the group's blocks for this rank's targets, by source
+  const StagedView sorted_;   // the same blocks, by target
   const uint16_t consumed_;
   const Targets targets_;
 };
 
 }  // namespace
 
-Plan grouped_gather(const Request& request) {
+Plan grouped_gather(const PlanRequest& request) {
   if (request.hierarchy->ranks() == 1) return alone(Collective::gather, "grouped", request);
   const Groups groups(*request.hierarchy);
   return Gather(request, groups).make();
 }
 
-Plan grouped_scatter(const Request& request) {
+Plan grouped_scatter(const PlanRequest& request) {
   if (request.hierarchy->ranks() == 1) return alone(Collective::scatter, "grouped", request);
   return Scatter(request).make(*request.hierarchy);
 }
 
-Plan grouped_allgather(const Request& request) {
+Plan grouped_allgather(const PlanRequest& request) {
   if (request.hierarchy->ranks() == 1) return alone(Collective::allgather, "grouped", request);
   const Groups groups(*request.hierarchy);
   return Allgather(request, groups).make();
 }
 
-Plan grouped_alltoall(const Request& request) {
+Plan grouped_alltoall(const PlanRequest& request) {
   if (request.hierarchy->ranks() == 1) return alone(Collective::alltoall, "grouped", request);
   const Groups groups(*request.hierarchy);
   return Alltoall(request, groups, Alltoall::targets(groups)).make();

@@ -21,7 +21,7 @@
 
 namespace coll::algo {
 
-bool exceeds_a_group(const Request& request) { return request.hierarchy->ranks() > topo::small_group; }
+bool exceeds_a_group(const PlanRequest& request) { return request.hierarchy->ranks() > topo::small_group; }
 
 namespace {
 
@@ -48,7 +48,7 @@ static_assert(std::has_single_bit(unsigned(topo::small_group)), "groups are node
 class Grouped {
  protected:
   // `blocks` is the number of blocks of all slots of one iteration together, without those of the inputs.
-  Grouped(const Request& request, Collective what, int blocks)
+  Grouped(const PlanRequest& request, Collective what, int blocks)
       : ranks_(request.hierarchy->ranks()),
         root_(request.root),
         groups_(ranks_),
@@ -82,14 +82,14 @@ class Grouped {
   const Ring ring_;
   Builder b_;
   const uint16_t chunks_;
-  const Window inputs_;  // of a leader: the members of its group write to it
+  const StagedView inputs_;  // of a leader: the members of its group write to it
 };
 
 // ---- reduce -------------------------------------------------------------------------------------------------
 
 class Reduce : Grouped {
  public:
-  explicit Reduce(const Request& request)
+  explicit Reduce(const PlanRequest& request)
       : Grouped(request, Collective::reduce, AlignedGroups(request.hierarchy->ranks()).count()),
         partials_(b_, Buffer::none, ring_, groups_.count()),
         emptied_(b_.flag()) {}
@@ -126,15 +126,15 @@ class Reduce : Grouped {
     fold(lane, chunks_, own_recv(), partials);
   }
 
-  const Window partials_;   // of the root: the leaders write to it
-  const uint16_t emptied_;  // the slots that other ranks write to are free again
+  const StagedView partials_;  // of the root: the leaders write to it
+  const uint16_t emptied_;     // the slots that other ranks write to are free again
 };
 
 // ---- allreduce ----------------------------------------------------------------------------------------------
 
 class Allreduce : Grouped {
  public:
-  explicit Allreduce(const Request& request)
+  explicit Allreduce(const PlanRequest& request)
       : Grouped(request, Collective::allreduce, 2),
         partial_(b_, Buffer::none, ring_),
         result_(b_, Buffer::none, ring_),
@@ -154,7 +154,7 @@ class Allreduce : Grouped {
         lane.wait(leader, partial_.flag, slot_free());
         give_input(lane, rank, leader);
         lane.wait(leader, result_.flag, this_iteration());
-        lane.copy(chunks_, own_recv(), result_.of(leader), {}, false).post(consumed_, this_iteration());
+        lane.copy_result(chunks_, own_recv(), result_.of(leader)).post(consumed_, this_iteration());
       }
       lane.end();
     }
@@ -177,7 +177,7 @@ class Allreduce : Grouped {
     lane.post(result_.flag, this_iteration());
   }
 
-  const Window partial_, result_;  // of a leader
+  const StagedView partial_, result_;  // of a leader
   const uint16_t consumed_;
   std::vector<int> leaders_;
 };
@@ -186,7 +186,7 @@ class Allreduce : Grouped {
 
 class Scan : Grouped {
  public:
-  Scan(const Request& request, Collective what)
+  Scan(const PlanRequest& request, Collective what)
       : Grouped(request, what, topo::small_group),
         inclusive_(what == Collective::scan),
         sums_(b_, Buffer::none, ring_, groups_.members_of(0)),
@@ -244,7 +244,7 @@ class Scan : Grouped {
   }
 
   const bool inclusive_;
-  const Window sums_;  // of a leader: results of the first members of its group, by the index of the last of them
+  const StagedView sums_;  // of a leader: results of the first members of its group, by the index of the last of them
   const uint16_t consumed_;
 };
 
@@ -253,7 +253,7 @@ class Scan : Grouped {
 // Member i of a group of s reduces the blocks of ranks [ceil(i p / s), ceil((i + 1) p / s)).
 class ReduceScatter {
  public:
-  explicit ReduceScatter(const Request& request)
+  explicit ReduceScatter(const PlanRequest& request)
       : ranks_(request.hierarchy->ranks()),
         groups_(ranks_),
         ring_(ring_of_blocks(request, inputs_of_all() + largest_share())),
@@ -352,14 +352,14 @@ class ReduceScatter {
   const Ring ring_;
   Builder b_;
   const uint16_t piece_;
-  const Window inputs_;    // of a member: all members' inputs for its share, by member; in a group of one: its input
-  const Window partials_;  // of a member: results of its share
+  const StagedView inputs_;  // of a member: all members' inputs for its share, by member; in a group of one: its input
+  const StagedView partials_;  // of a member: results of its share
   const uint16_t consumed_;
 };
 
 }  // namespace
 
-Plan grouped_reduction(const Request& request, Collective what) {
+Plan grouped_reduction(const PlanRequest& request, Collective what) {
   if (request.hierarchy->ranks() == 1) return alone(what, "grouped", request);
   switch (what) {
     case Collective::reduce: return Reduce(request).make();

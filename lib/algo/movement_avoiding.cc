@@ -25,7 +25,7 @@ constexpr int most_members = 120;
 
 class MovementAvoiding {
  public:
-  MovementAvoiding(const Request& request, Collective what, const char* name, Sockets sockets)
+  MovementAvoiding(const PlanRequest& request, Collective what, const char* name, Sockets sockets)
       : everywhere_(what == Collective::allreduce),
         scatters_(what == Collective::reduce_scatter),
         root_(request.root),
@@ -168,7 +168,7 @@ class MovementAvoiding {
   const int blocks_;  // per slot
   const Ring ring_;
   Builder b_;
-  const Window shared_;      // its flag: the group's result of the rank's slice is complete
+  const StagedView shared_;  // its flag: the group's result of the rank's slice is complete
   const uint16_t complete_;  // the rank's share of the slice is the result of all ranks
   const uint16_t consumed_;
   std::vector<uint16_t> steps_;  // by step: the rank has added to its slice of that step
@@ -177,20 +177,20 @@ class MovementAvoiding {
   std::vector<Result> results_;  // [slice * groups + group]
 };
 
-Plan movement_avoiding(const Request& request, Collective what, const char* name, Sockets sockets) {
+Plan movement_avoiding(const PlanRequest& request, Collective what, const char* name, Sockets sockets) {
   if (request.hierarchy->ranks() == 1) return alone(what, name, request);
   return MovementAvoiding(request, what, name, sockets.at_most(most_members)).make();
 }
 
 }  // namespace
 
-bool fits_one_group(const Request& request) { return request.hierarchy->ranks() <= most_members; }
+bool fits_one_group(const PlanRequest& request) { return request.hierarchy->ranks() <= most_members; }
 
-Plan movement_avoiding(const Request& request, Collective what) {
+Plan movement_avoiding(const PlanRequest& request, Collective what) {
   return movement_avoiding(request, what, "movement_avoiding", Sockets::one(request.hierarchy->ranks()));
 }
 
-Plan movement_avoiding_socket(const Request& request, Collective what) {
+Plan movement_avoiding_socket(const PlanRequest& request, Collective what) {
   return movement_avoiding(request, what, "movement_avoiding_socket", Sockets::of(*request.hierarchy));
 }
 

@@ -7,16 +7,16 @@
 
 namespace coll::algo {
 
-Plan neighbor_exchange(const Request& request, const std::vector<std::vector<int>>& receivers) {
+Plan neighbor_exchange(const PlanRequest& request, const std::vector<std::vector<int>>& receivers) {
   const int ranks = request.hierarchy->ranks();
-  Request of_pieces = request;
+  PlanRequest of_pieces = request;
   of_pieces.irregular = true;
   const Ring ring = ring_of_blocks(of_pieces, ranks);
   Builder b = start(Collective::alltoall, "neighbors", of_pieces);
   b.parameter("chunk", ring.chunk_bytes);
   b.parameter("depth", ring.depth);
   b.direction(plan::Direction::read);
-  const Window source(b, Buffer::send, ring, ranks);
+  const StagedView source(b, Buffer::send, ring, ranks);
   std::vector<uint16_t> staged, consumed;
   for (int peer = 0; peer < ranks; ++peer) staged.push_back(b.flag()), consumed.push_back(b.flag());
   std::vector<std::vector<int>> senders(receivers.size());
@@ -31,7 +31,7 @@ Plan neighbor_exchange(const Request& request, const std::vector<std::vector<int
       const uint16_t range = piece(b, rank, peer, ring.chunk_bytes);
       LaneBuilder supply = b.lane(rank);
       if (peer == rank) {
-        supply.loop(range).copy(range, own_recv(rank), own_send(rank), {}, false).end();
+        supply.loop(range).copy_result(range, own_recv(rank), own_send(rank)).end();
         continue;
       }
       // A staged stream ends with its last chunk; direct memory is in use until the receiver has consumed all of it.
@@ -51,7 +51,7 @@ Plan neighbor_exchange(const Request& request, const std::vector<std::vector<int
       fetch.wait(peer, source.flag, constant(1));
       fetch.loop(range);
       fetch.wait(peer, staged[size_t(rank)], this_iteration());
-      fetch.copy(range, own_recv(peer), source.of(peer, rank), {}, false);
+      fetch.copy_result(range, own_recv(peer), source.of(peer, rank));
       fetch.post(consumed[size_t(peer)], this_iteration());
       fetch.end();
     }

@@ -11,6 +11,6 @@ namespace coll::algo {
 
 // receivers[r] lists the ranks that rank r has a piece for, each once; several messages for one rank are one piece. All
 // other pieces of the alltoall are empty. The size of a rank's program depends only on the number of its neighbours.
-plan::Plan neighbor_exchange(const Request& request, const std::vector<std::vector<int>>& receivers);
+plan::Plan neighbor_exchange(const PlanRequest& request, const std::vector<std::vector<int>>& receivers);
 
 }  // namespace coll::algo

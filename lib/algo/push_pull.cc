@@ -7,7 +7,7 @@
 
 namespace coll::algo {
 
-Plan push_pull(const Request& request) {
+Plan push_pull(const PlanRequest& request) {
   const char* name = "push_pull";
   const int ranks = request.hierarchy->ranks(), root = request.root;
   if (ranks == 1) return alone(Collective::bcast, name, request);
@@ -15,7 +15,7 @@ Plan push_pull(const Request& request) {
   Builder b = start(Collective::bcast, name, request);
   b.parameter("chunk", ring.chunk_bytes);
   b.parameter("depth", ring.depth);
-  const Window source(b, Buffer::send, ring), target(b, Buffer::recv, ring);
+  const StagedView source(b, Buffer::send, ring), target(b, Buffer::recv, ring);
   const uint16_t pulled = b.flag(), pushed = b.flag(), chunks = b.range({.chunk_bytes = ring.chunk_bytes});
   const auto slices = [&](int first, int count) {
     return b.range(
@@ -43,10 +43,10 @@ Plan push_pull(const Request& request) {
       lane.post(target.flag, constant(1), target.staged());
       lane.post(target.flag, all_iterations(chunks, 1), target.direct());
       lane.loop(chunks);
-      lane.wait(root, source.flag, this_iteration()).copy(read, own_recv(), source.of(root), {}, false);
+      lane.wait(root, source.flag, this_iteration()).copy_result(read, own_recv(), source.of(root));
       lane.post(pulled, this_iteration());
       lane.wait(root, pushed, this_iteration(), target.staged());
-      lane.copy(written, own_recv(), target.of(rank), target.staged(), false);
+      lane.copy_result(written, own_recv(), target.of(rank), target.staged());
       lane.post(target.flag, this_iteration(1), target.staged()).end();
       lane.wait(root, pushed, all_iterations(chunks), target.direct());
     }

@@ -32,7 +32,7 @@ struct Block {
 
 class Rabenseifner {
  public:
-  Rabenseifner(const Request& request, Collective what)
+  Rabenseifner(const PlanRequest& request, Collective what)
       : everywhere_(what == Collective::allreduce),
         ranks_(request.hierarchy->ranks()),
         largest_(block_of(0)),
@@ -269,7 +269,7 @@ class Rabenseifner {
     lane.wait(other, result_->flag, this_iteration());
     lane.wait(other, fetched_[size_t(steps)], this_iteration());
     if (steps > 0) fetch_half(lane, rank, owned(rank), other);
-    else lane.copy(shares_.all(), own_recv(), result_->of(other), {}, false);
+    else lane.copy_result(shares_.all(), own_recv(), result_->of(other));
     lane.post(consumed_, this_iteration());
     if (steps > 0) lane.post(result_->flag, this_iteration());
   }
@@ -279,16 +279,16 @@ class Rabenseifner {
   const Block largest_;
   Builder b_;
   const Shares shares_;
-  const Window input_, partial_, received_;
+  const StagedView input_, partial_, received_;
   const uint16_t joined_, consumed_;
-  std::optional<Window> result_;
+  std::optional<StagedView> result_;
   std::vector<uint16_t> added_, fetched_;  // by step, from 1
   std::vector<Half> halves_;               // by step and the lowest bits of the rank
 };
 
 }  // namespace
 
-Plan rabenseifner(const Request& request, Collective what) {
+Plan rabenseifner(const PlanRequest& request, Collective what) {
   if (request.hierarchy->ranks() == 1) return alone(what, "rabenseifner", request);
   return Rabenseifner(request, what).make();
 }

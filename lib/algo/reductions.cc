@@ -8,10 +8,10 @@ namespace {
 using plan::Collective;
 using plan::Plan;
 
-using Generator = Plan (*)(const Request&, Collective);
+using Generator = Plan (*)(const PlanRequest&, Collective);
 
 template <Generator generator, Collective what>
-Plan make(const Request& request) {
+Plan make(const PlanRequest& request) {
   return generator(request, what);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The registry of all algorithms by name. An algorithm is a pure function of a Request: it depends on no buffer, no
+// The registry of all algorithms by name. An algorithm is a pure function of a PlanRequest: it depends on no buffer, no
 // count and no measurement.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -30,7 +31,14 @@ struct Parameters {
 // The staging per rank that a communicator has for one blocking call.
 inline constexpr size_t usual_room_bytes = size_t(4) << 20;
 
-struct Request {
+// The staging that the slots of many blocks take: 64 of the requested chunks, at least 1 MiB, but at most the room, of
+// which one 64th is left for other views and tables.
+constexpr size_t room_for_blocks(size_t chunk_bytes, size_t room_bytes) {
+  return std::min(std::max(64 * chunk_bytes, size_t(1) << 20), room_bytes - room_bytes / 64);
+}
+
+// What an algorithm makes a plan from.
+struct PlanRequest {
   const topo::Hierarchy* hierarchy = nullptr;  // also defines the number of ranks, at least one
   int root = 0;                                // rootless collectives: 0
   int only_rank = -1;                          // >= 0: make only this rank's program
@@ -70,10 +78,10 @@ struct Algorithm {
   uint64_t max_bytes = 0;  // not intended for longer vectors, although correct for them; 0: no limit
   // Whether the plan for this request has the form that its name promises; otherwise it is correct, but of a simpler
   // form.
-  bool (*applies)(const Request& request) = nullptr;
+  bool (*applies)(const PlanRequest& request) = nullptr;
   // The reason, for human readers, why a request by name is refused; "" if it is accepted. nullptr: never refused.
-  std::string (*refuses)(const Request& request) = nullptr;
-  plan::Plan (*make)(const Request& request) = nullptr;
+  std::string (*refuses)(const PlanRequest& request) = nullptr;
+  plan::Plan (*make)(const PlanRequest& request) = nullptr;
 };
 
 std::span<const Algorithm> algorithms();

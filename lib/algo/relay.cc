@@ -12,7 +12,7 @@ namespace {
 
 class Relay {
  public:
-  Relay(const Request& request, const char* name, const Schedule& schedule)
+  Relay(const PlanRequest& request, const char* name, const Schedule& schedule)
       : schedule_(schedule),
         ranks_(request.hierarchy->ranks()),
         ring_(ring_of_blocks(request, ranks_)),
@@ -70,8 +70,11 @@ class Relay {
       }
       for (int p : fetch.pieces) {
         const uint16_t range = pieces_[size_t(p)];
-        lane.copy(range, own_recv(p), held_.of(fetch.from, p), {}, asked[size_t(p)]);
-        if (!asked[size_t(p)]) continue;
+        if (!asked[size_t(p)]) {
+          lane.copy_result(range, own_recv(p), held_.of(fetch.from, p));
+          continue;
+        }
+        lane.copy(range, own_recv(p), held_.of(fetch.from, p));
         if (!slot_is_free) wait_each(lane, readers, consumed_, iteration_before(ring_.depth), held_.staged());
         slot_is_free = true;
         lane.copy(range, held_.of(rank, p), own_recv(p), held_.staged());
@@ -96,7 +99,7 @@ class Relay {
   const int ranks_;
   const Ring ring_;
   Builder b_;
-  const Window held_;
+  const StagedView held_;
   const uint16_t consumed_, longest_;
   std::vector<uint16_t> reached_;  // by stage - 1
   std::vector<uint16_t> pieces_;   // by sender
@@ -104,7 +107,7 @@ class Relay {
 
 }  // namespace
 
-Plan relay(const Request& request, const char* name, const Schedule& schedule) {
+Plan relay(const PlanRequest& request, const char* name, const Schedule& schedule) {
   if (request.hierarchy->ranks() == 1) return alone(Collective::allgather, name, request);
   return Relay(request, name, schedule).make();
 }

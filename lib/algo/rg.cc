@@ -17,7 +17,7 @@ namespace {
 
 class Rg {
  public:
-  Rg(const Request& request, Collective what)
+  Rg(const PlanRequest& request, Collective what)
       : everywhere_(what == Collective::allreduce),
         ranks_(request.hierarchy->ranks()),
         root_(request.root),
@@ -96,13 +96,13 @@ class Rg {
   const int ranks_, root_, radix_;
   const Ring ring_;
   Builder b_;
-  const Window shared_;  // the rank's input or partial result; at the root, the result
+  const StagedView shared_;  // the rank's input or partial result; at the root, the result
   const uint16_t consumed_, chunks_;
 };
 
 }  // namespace
 
-Plan rg(const Request& request, Collective what) {
+Plan rg(const PlanRequest& request, Collective what) {
   if (request.hierarchy->ranks() == 1) return alone(what, "rg", request);
   return Rg(request, what).make();
 }

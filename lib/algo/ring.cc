@@ -19,7 +19,7 @@ constexpr int most_ranks = 64;
 
 class RingReduction {
  public:
-  RingReduction(const Request& request, Collective what)
+  RingReduction(const PlanRequest& request, Collective what)
       : everywhere_(what == Collective::allreduce),
         ranks_(request.hierarchy->ranks()),
         b_(start(what, "ring", request)),
@@ -111,8 +111,8 @@ class RingReduction {
   const int ranks_;
   Builder b_;
   const Shares shares_;
-  const Window input_, partial_, received_;
-  std::optional<Window> output_;
+  const StagedView input_, partial_, received_;
+  std::optional<StagedView> output_;
   std::vector<uint16_t> added_;   // by step: the rank has added to the share of that step; 0: its input is complete
   std::vector<uint16_t> passed_;  // by step, from 1: the rank has fetched the share of that step
   int before_ = 0, after_ = 0;
@@ -120,9 +120,9 @@ class RingReduction {
 
 }  // namespace
 
-bool fits_ring(const Request& request) { return request.hierarchy->ranks() <= most_ranks; }
+bool fits_ring(const PlanRequest& request) { return request.hierarchy->ranks() <= most_ranks; }
 
-Plan ring(const Request& request, Collective what) {
+Plan ring(const PlanRequest& request, Collective what) {
   if (request.hierarchy->ranks() == 1) return alone(what, "ring", request);
   if (!fits_ring(request)) return dpml(request, what, "ring");
   return RingReduction(request, what).make();

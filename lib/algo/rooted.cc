@@ -12,7 +12,7 @@ namespace {
 class Rooted {
  protected:
   // `blocks` is the number of blocks of all slots of one iteration together.
-  Rooted(const Request& request, Collective what, const char* name, int blocks)
+  Rooted(const PlanRequest& request, Collective what, const char* name, int blocks)
       : out_(what == Collective::scatter),
         ranks_(request.hierarchy->ranks()),
         root_(request.root),
@@ -31,7 +31,7 @@ class Rooted {
   uint16_t piece_of(int rank) const { return pieces_[size_t(rank)]; }
   // The root copies its own piece chunk by chunk, in the same loop, so that this overlaps with the peers' work.
   void copy_own(LaneBuilder& lane) const {
-    lane.copy(piece_of(root_), out_ ? own_recv() : own_recv(root_), out_ ? own_send(root_) : own_send(), {}, false);
+    lane.copy_result(piece_of(root_), out_ ? own_recv() : own_recv(root_), out_ ? own_send(root_) : own_send());
   }
 
   const bool out_;  // scatter
@@ -60,7 +60,7 @@ struct Link {
 // not wait for ranks whose round has not begun.
 class PeersMove : Rooted {
  public:
-  PeersMove(const Request& request, Collective what, const char* name, bool leaders = false)
+  PeersMove(const PlanRequest& request, Collective what, const char* name, bool leaders = false)
       : Rooted(request, what, name, request.hierarchy->ranks() * (leaders ? 2 : 1)),
         data_(b_, out_ ? Buffer::send : Buffer::recv, ring_, ranks_),
         moved_(b_.flag()),
@@ -140,13 +140,13 @@ class PeersMove : Rooted {
   void copy_at_root(LaneBuilder& lane, int rank) const {
     const Operand slot = data_.of(root_, rank);
     if (out_) lane.copy(piece_of(rank), slot, own_send(rank), data_.staged());
-    else lane.copy(piece_of(rank), own_recv(rank), slot, data_.staged(), false);
+    else lane.copy_result(piece_of(rank), own_recv(rank), slot, data_.staged());
   }
 
   void peer(LaneBuilder& lane, int rank) {
     const Link& at = link(rank);
     const bool leads = !at.children.empty(), under_root = at.holder == root_;
-    const Window& held = under_root ? data_ : *slots_;
+    const StagedView& held = under_root ? data_ : *slots_;
     const uint16_t flag = under_root ? round_flags_[size_t(at.round)] : slots_->flag, own = piece_of(rank);
     const Operand own_there = held.of(at.holder, rank);
     if (leads && !out_) lane.post(slots_->flag, constant(1));
@@ -161,7 +161,7 @@ class PeersMove : Rooted {
         for (int r : at.below) lane.copy(piece_of(r), slots_->of(rank, r), held.of(at.holder, r));
         lane.post(slots_->flag, this_iteration());
       }
-      lane.copy(own, own_recv(), own_there, {}, false);
+      lane.copy_result(own, own_recv(), own_there);
     } else {
       lane.wait(at.holder, flag, this_iteration(1 - ring_.depth));
       lane.copy(own, own_there, own_send());
@@ -175,10 +175,10 @@ class PeersMove : Rooted {
     if (under_root) lane.post(done_, constant(1));
   }
 
-  const Window data_;
+  const StagedView data_;
   const uint16_t moved_;  // the rank has moved this iteration's chunks of all pieces that it moves
   const uint16_t done_;   // the rank has moved all iterations
-  std::optional<Window> slots_;
+  std::optional<StagedView> slots_;
   std::vector<uint16_t> round_flags_;
   std::vector<std::vector<int>> rounds_;  // the root's children; those of one round are served at the same time
   std::vector<int> last_;                 // when these have finished, all children have
@@ -189,7 +189,7 @@ class PeersMove : Rooted {
 
 class RootMoves : Rooted {
  public:
-  RootMoves(const Request& request, Collective what, const char* name)
+  RootMoves(const PlanRequest& request, Collective what, const char* name)
       : Rooted(request, what, name, 1), data_(b_, out_ ? Buffer::recv : Buffer::send, ring_), moved_(b_.flag()) {
     b_.direction(out_ ? plan::Direction::write : plan::Direction::read);
     b_.throttle(1);
@@ -223,7 +223,7 @@ class RootMoves : Rooted {
       const uint16_t piece = piece_of(peer);
       lane.wait(peer, data_.flag, this_iteration_of(piece, out_ ? 1 - ring_.depth : 0));
       if (out_) lane.copy(piece, data_.of(peer), own_send(peer));
-      else lane.copy(piece, own_recv(peer), data_.of(peer), {}, false);
+      else lane.copy_result(piece, own_recv(peer), data_.of(peer));
     }
     if (!peers_.empty()) lane.post(moved_, this_iteration());
     if (out_) copy_own(lane);
@@ -236,7 +236,7 @@ class RootMoves : Rooted {
     lane.post(data_.flag, constant(1), data_.staged());
     lane.post(data_.flag, all_iterations(own, 1), data_.direct());
     lane.loop(own).wait(root_, moved_, this_iteration());
-    lane.copy(own, own_recv(), data_.of(rank), data_.staged(), false);
+    lane.copy_result(own, own_recv(), data_.of(rank), data_.staged());
     lane.post(data_.flag, this_iteration(1), data_.staged()).end();
   }
 
@@ -249,27 +249,27 @@ class RootMoves : Rooted {
     lane.wait(root_, moved_, all_iterations(own), data_.direct());
   }
 
-  const Window data_;
+  const StagedView data_;
   const uint16_t moved_;  // the root has moved this iteration's chunk of every piece
 };
 
 }  // namespace
 
-Plan peers_move(const Request& request, Collective what, const char* name, int k) {
+Plan peers_move(const PlanRequest& request, Collective what, const char* name, int k) {
   return PeersMove(request, what, name).flat(k);
 }
 
-Plan throttled_peers_move(const Request& request, Collective what, const char* name) {
+Plan throttled_peers_move(const PlanRequest& request, Collective what, const char* name) {
   constexpr int usual_throttle = 4;  // best, or nearly so, on most machines of CMA IV
   const int k = request.parameters.k;
   return peers_move(request, what, name, k > 0 ? k : usual_throttle);
 }
 
-Plan leaders_move(const Request& request, Collective what, const char* name) {
+Plan leaders_move(const PlanRequest& request, Collective what, const char* name) {
   return PeersMove(request, what, name, true).in_groups(request.hierarchy->tree_for_root(request.root));
 }
 
-Plan root_moves(const Request& request, Collective what, const char* name) {
+Plan root_moves(const PlanRequest& request, Collective what, const char* name) {
   return RootMoves(request, what, name).make();
 }
 

@@ -42,23 +42,23 @@ constexpr Texts texts_of(Collective what) {
 }
 
 template <Collective what>
-plan::Plan parallel(const Request& request) {
+plan::Plan parallel(const PlanRequest& request) {
   return peers_move(request, what, texts_of(what).parallel.name, 0);
 }
 template <Collective what>
-plan::Plan sequential(const Request& request) {
+plan::Plan sequential(const PlanRequest& request) {
   return root_moves(request, what, texts_of(what).sequential.name);
 }
 template <Collective what>
-plan::Plan throttled(const Request& request) {
+plan::Plan throttled(const PlanRequest& request) {
   return throttled_peers_move(request, what, texts_of(what).throttled.name);
 }
 template <Collective what>
-plan::Plan hierarchical(const Request& request) {
+plan::Plan hierarchical(const PlanRequest& request) {
   return leaders_move(request, what, texts_of(what).hierarchical.name);
 }
 
-Algorithm entry(Collective what, const Text& text, Reads reads, plan::Plan (*make)(const Request&)) {
+Algorithm entry(Collective what, const Text& text, Reads reads, plan::Plan (*make)(const PlanRequest&)) {
   return {.collective = what,
           .name = text.name,
           .summary = text.summary,
@@ -70,7 +70,7 @@ Algorithm entry(Collective what, const Text& text, Reads reads, plan::Plan (*mak
 }
 
 template <Collective what>
-std::array<Algorithm, 5> family(plan::Plan (*grouped)(const Request&)) {
+std::array<Algorithm, 5> family(plan::Plan (*grouped)(const PlanRequest&)) {
   constexpr Texts texts = texts_of(what);
   std::array<Algorithm, 5> all{
       entry(what, texts.parallel, {.chunk = true, .depth = true}, parallel<what>),

@@ -14,7 +14,7 @@
 namespace coll::algo {
 namespace {
 
-Plan all_read(const Request& request, Collective what) {
+Plan all_read(const PlanRequest& request, Collective what) {
   const int ranks = request.hierarchy->ranks();
   if (ranks == 1) return alone(what, "all_read", request);
   Builder b = start(what, "all_read", request);
@@ -22,9 +22,9 @@ Plan all_read(const Request& request, Collective what) {
   b.parameter("chunk", ring.chunk_bytes);
   b.parameter("depth", ring.depth);
   // In place, only the first rank's input stays unchanged, so only its view may be direct.
-  const Window first(b, Buffer::send, ring);
-  const Window later = ranks > 2 ? Window(b, Buffer::none, ring) : first;
-  const auto shown = [&](int rank) -> const Window& { return rank == 0 ? first : later; };
+  const StagedView first(b, Buffer::send, ring);
+  const StagedView later = ranks > 2 ? StagedView(b, Buffer::none, ring) : first;
+  const auto shown = [&](int rank) -> const StagedView& { return rank == 0 ? first : later; };
   const uint16_t consumed = b.flag(), chunks = b.range({.chunk_bytes = ring.chunk_bytes});
   for (int rank : b.ranks()) {
     std::vector<Operand> sources;
@@ -32,7 +32,7 @@ Plan all_read(const Request& request, Collective what) {
     if (what == Collective::scan) sources.push_back(own_send());
     std::vector<int> readers;
     for (int reader = rank + 1; reader < ranks; ++reader) readers.push_back(reader);
-    const Window& mine = shown(rank);
+    const StagedView& mine = shown(rank);
     LaneBuilder lane = b.lane(rank);
     if (rank == 0) first.announce(lane, chunks);
     lane.loop(chunks);
@@ -54,7 +54,7 @@ Plan all_read(const Request& request, Collective what) {
 // that ends with it. An exclusive scan makes these totals in addition to its result.
 class Sklansky {
  public:
-  Sklansky(const Request& request, Collective what)
+  Sklansky(const PlanRequest& request, Collective what)
       : inclusive_(what == Collective::scan),
         ranks_(request.hierarchy->ranks()),
         b_(start(what, "sklansky", request)),
@@ -111,7 +111,7 @@ class Sklansky {
 
   // Waits for the total of the ranks before the rank's block of 2^bit, and returns it.
   Operand total_before(LaneBuilder& lane, int rank, int bit) const {
-    const Window& window = bit == 0 ? input_ : total_;
+    const StagedView& window = bit == 0 ? input_ : total_;
     const int source = (rank >> bit << bit) - 1;
     lane.wait(source, window.flag, this_iteration());
     return window.of(source);
@@ -150,7 +150,7 @@ class Sklansky {
       if (completes(rank, bit)) lane.post(total_.flag, this_iteration());
       const Operand sources[] = {before, sum};
       if (!first) lane.reduce(chunks_, {&result, 1}, sources);
-      else if (last) lane.copy(chunks_, result, before, {}, false);
+      else if (last) lane.copy_result(chunks_, result, before);
       sum = first ? before : result;
       // The input of the previous rank is in use until it has been added.
       if (rank % 2 == 1 && int(bits) == std::max(rank - 1, 1)) lane.post(input_consumed_, this_iteration());
@@ -161,14 +161,14 @@ class Sklansky {
   const int ranks_;
   Builder b_;
   const Ring ring_;
-  const Window input_;             // shown by even ranks
-  const Window total_;             // shown by odd ranks
+  const StagedView input_;         // shown by even ranks
+  const StagedView total_;         // shown by odd ranks
   const uint16_t input_consumed_;  // the next rank has read the input
   const uint16_t consumed_;        // the ranks that add a total have read it
   const uint16_t chunks_;
 };
 
-Plan sklansky(const Request& request, Collective what) {
+Plan sklansky(const PlanRequest& request, Collective what) {
   if (request.hierarchy->ranks() == 1) return alone(what, "sklansky", request);
   return Sklansky(request, what).make();
 }
@@ -179,7 +179,7 @@ Plan sklansky(const Request& request, Collective what) {
 // three totals in a block of the next place are kept.
 class FusedScan {
  public:
-  FusedScan(const Request& request, Collective what)
+  FusedScan(const PlanRequest& request, Collective what)
       : inclusive_(what == Collective::scan),
         ranks_(request.hierarchy->ranks()),
         longest_(inclusive_ ? ranks_ : ranks_ - 1),
@@ -325,19 +325,19 @@ class FusedScan {
   const int ranks_, longest_;  // ranks in the longest prefix
   Builder b_;
   const Shares shares_;
-  const Window input_, output_;
-  const Window sums_;
+  const StagedView input_, output_;
+  const StagedView sums_;
   const uint16_t done_;
   std::vector<int> peers_;
 };
 
-Plan fused_scan(const Request& request, Collective what) {
+Plan fused_scan(const PlanRequest& request, Collective what) {
   if (request.hierarchy->ranks() == 1) return alone(what, "fused", request);
   return FusedScan(request, what).make();
 }
 
-template <Plan (*generator)(const Request&, Collective), Collective what>
-Plan make(const Request& request) {
+template <Plan (*generator)(const PlanRequest&, Collective), Collective what>
+Plan make(const PlanRequest& request) {
   return generator(request, what);
 }
 

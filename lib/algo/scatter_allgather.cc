@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Broadcasts by scatter and allgather (van de Geijn; CMA V-B): every chunk is cut into one slice per rank; each rank
+// Broadcasts by scatter and allgather (van de Geijn; paper CMA, V-B): every chunk is cut into one slice per rank; each rank
 // reads its own slice from the root and all others from ranks that have them.
 //
 // In the scatter, k ranks at a time read from the root, in the order of their distance from it: one with k=1, all with
@@ -11,15 +11,15 @@
 namespace coll::algo {
 namespace {
 
-enum class Half { from_owners, ring, doubling };
+enum class Allgather { from_owners, ring, doubling };  // how the second half works
 
-constexpr int most_ring_ranks = 120;  // each step needs a flag
-constexpr int usual_throttle = 4;     // best, or nearly so, on most machines of CMA IV-A
+constexpr int most_ring_ranks = 120;  // each step needs a flag, of which a plan has at most 128 (exec::max_flags)
+constexpr int usual_throttle = 4;     // best, or nearly so, on most machines of the paper CMA, IV-A
 
 class ScatterAllgather {
  public:
-  ScatterAllgather(const Request& request, const char* name, Half half)
-      : half_(half),
+  ScatterAllgather(const PlanRequest& request, const char* name, Allgather allgather)
+      : allgather_(allgather),
         ranks_(request.hierarchy->ranks()),
         root_(request.root),
         k_(request.parameters.k > 0 ? request.parameters.k : usual_throttle),
@@ -33,10 +33,11 @@ class ScatterAllgather {
     b_.parameter("depth", ring_.depth);
     b_.parameter("k", k_);
     b_.direction(plan::Direction::read);
-    const int steps = half == Half::ring ? ranks_ - 2 : half == Half::doubling ? levels() - 1 : 0;
+    const int steps = allgather == Allgather::ring ? ranks_ - 2 : allgather == Allgather::doubling ? levels() - 1 : 0;
     for (int step = 0; step < steps; ++step) steps_.push_back(b_.flag());
+    // Makes the ranges in the same order whichever programs are made; Builder::range() finds them again later.
     for (int number = 0; number < ranks_; ++number) slices(number, 1);
-    if (half_ == Half::doubling)
+    if (allgather_ == Allgather::doubling)
       for (int level = 0; level < levels(); ++level)
         for (int first = 0; first < ranks_; first += 1 << level) slices(first, std::min(1 << level, ranks_ - first));
   }
@@ -63,6 +64,7 @@ class ScatterAllgather {
     data_.announce(lane, chunks_);
     lane.loop(chunks_);
     wait_each(lane, peers, passed_, iteration_before(ring_.depth), data_.staged());
+    // The root's send and receive buffer are the same memory.
     lane.copy(chunks_, data_.of(root_), own_send(), data_.staged());
     lane.post(data_.flag, this_iteration(), data_.staged()).end();
     wait_each(lane, peers, passed_, all_iterations(chunks_), data_.direct());
@@ -80,19 +82,19 @@ class ScatterAllgather {
     wait_each(lane, readers, passed_, iteration_before(ring_.depth), data_.staged());
     copy_slices(lane, number, slices(number, 1), root_, !readers.empty());
     lane.post(data_.flag, this_iteration());
-    switch (half_) {
-      case Half::from_owners: from_owners(lane, number); break;
-      case Half::ring: round_the_ring(lane, number); break;
-      case Half::doubling: by_doubling(lane, number, !readers.empty()); break;
+    switch (allgather_) {
+      case Allgather::from_owners: from_owners(lane, number); break;
+      case Allgather::ring: round_the_ring(lane, number); break;
+      case Allgather::doubling: by_doubling(lane, number, !readers.empty()); break;
     }
     lane.post(passed_, this_iteration()).end();
-    if (!readers.empty()) wait_each(lane, readers, passed_, all_iterations(chunks_), data_.direct());
+    wait_each(lane, readers, passed_, all_iterations(chunks_), data_.direct());
   }
 
   // Copies slices from another rank; also into the rank's own slots if its view is staged and other ranks read them.
   void copy_slices(LaneBuilder& lane, int number, uint16_t range, int from, bool forwarded) const {
     const int rank = rank_of(number);
-    if (!forwarded) return lane.copy(range, own_recv(), data_.of(from), {}, false), void();
+    if (!forwarded) return lane.copy_result(range, own_recv(), data_.of(from)), void();
     lane.copy2(range, own_recv(), data_.of(rank), data_.of(from), data_.staged());
     lane.copy(range, own_recv(), data_.of(from), data_.direct());
   }
@@ -115,8 +117,8 @@ class ScatterAllgather {
     }
   }
 
-  // A block of 2^level numbers whose members all have all of its slices, and its sibling, exchange these. A truncated
-  // sibling has fewer members, which serve more readers each.
+  // In by_doubling(), a group of 2^level numbers whose members all have all of its slices exchanges these with its
+  // sibling. The last group has fewer members, if the number of ranks is no multiple; each then serves more readers.
   struct Sibling {
     int first, count;  // count <= 0: no sibling
     int source;        // the member that `number` reads from
@@ -141,12 +143,13 @@ class ScatterAllgather {
     }
   }
 
+  // The ranks that read slices from the given one in the allgather.
   std::vector<int> readers_of(int number) const {
     std::vector<int> readers;
     for (int reader = 1; reader < ranks_; ++reader) {
       if (reader == number) continue;
-      bool reads = half_ == Half::from_owners || (half_ == Half::ring && reader == number + 1);
-      for (int level = 0; half_ == Half::doubling && level < levels(); ++level) {
+      bool reads = allgather_ == Allgather::from_owners || (allgather_ == Allgather::ring && reader == number + 1);
+      for (int level = 0; allgather_ == Allgather::doubling && level < levels(); ++level) {
         const Sibling other = sibling(reader, level);
         reads |= other.count > 0 && other.source == number;
       }
@@ -155,33 +158,35 @@ class ScatterAllgather {
     return readers;
   }
 
-  const Half half_;
+  const Allgather allgather_;
   const int ranks_, root_, k_;
-  const Ring slice_, ring_;
+  const Ring slice_, ring_;  // of a slice, of a chunk
   Builder b_;
-  const Window data_;      // its flag: the rank's slice of the iteration is complete
+  const StagedView data_;  // its flag: the rank's slice of the iteration is complete
   const uint16_t passed_;  // the rank has read all it needs of the iteration
   const uint16_t chunks_;
-  std::vector<uint16_t> steps_;  // the rank has the slices of step or level n
+  std::vector<uint16_t> steps_;  // [i]: the rank has the slice of step i + 1 of the ring, or those of level i
 };
 
-Plan make(const Request& request, const char* name, Half half) {
+Plan make(const PlanRequest& request, const char* name, Allgather allgather) {
   if (request.hierarchy->ranks() == 1) return alone(Collective::bcast, name, request);
-  return ScatterAllgather(request, name, half).make();
+  return ScatterAllgather(request, name, allgather).make();
 }
 
 }  // namespace
 
-bool fits_slice_ring(const Request& request) { return request.hierarchy->ranks() <= most_ring_ranks; }
+bool fits_slice_ring(const PlanRequest& request) { return request.hierarchy->ranks() <= most_ring_ranks; }
 
-Plan scatter_allgather(const Request& request) { return make(request, "scatter_allgather", Half::from_owners); }
-
-Plan scatter_allgather_ring(const Request& request) {
-  return make(request, "scatter_allgather_ring", fits_slice_ring(request) ? Half::ring : Half::from_owners);
+Plan scatter_allgather(const PlanRequest& request) {
+  return make(request, "scatter_allgather", Allgather::from_owners);
 }
 
-Plan scatter_allgather_doubling(const Request& request) {
-  return make(request, "scatter_allgather_doubling", Half::doubling);
+Plan scatter_allgather_ring(const PlanRequest& request) {
+  return make(request, "scatter_allgather_ring", fits_slice_ring(request) ? Allgather::ring : Allgather::from_owners);
+}
+
+Plan scatter_allgather_doubling(const PlanRequest& request) {
+  return make(request, "scatter_allgather_doubling", Allgather::doubling);
 }
 
 }  // namespace coll::algo

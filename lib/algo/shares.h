@@ -13,7 +13,7 @@ namespace coll::algo {
 class Shares {
  public:
   // `rings` is the number of the plan's views whose slots hold all shares.
-  Shares(Builder& b, Collective what, const Request& request, int members, int rings)
+  Shares(Builder& b, Collective what, const PlanRequest& request, int members, int rings)
       : scatters_(what == Collective::reduce_scatter),
         members_(members),
         ring_(scatters_ ? ring_of_blocks(request, rings * members + 2) : ring_of(request)),
@@ -32,24 +32,26 @@ class Shares {
   uint16_t of(int share) const { return scatters_ ? pieces_[size_t(share)] : slices_.of(share); }
   int block(int share) const { return scatters_ ? share : int(plan::no_block); }
   Operand send(int share) const { return own_send(block(share)); }
-  Operand in(const Window& window, int rank, int share) const { return window.of(rank, block(share)); }
+  Operand in(const StagedView& window, int rank, int share) const { return window.of(rank, block(share)); }
   // Makes a view whose slots hold all shares.
-  Window window(Builder& b, Buffer buffer) const { return Window(b, buffer, ring_, scatters_ ? members_ : 1); }
+  StagedView window(Builder& b, Buffer buffer) const { return StagedView(b, buffer, ring_, scatters_ ? members_ : 1); }
   // Makes plain staging for one share at a time.
-  Window box(Builder& b, uint16_t depth = 1) const { return Window(b, Buffer::none, {ring_.chunk_bytes, depth}); }
+  StagedView box(Builder& b, uint16_t depth = 1) const {
+    return StagedView(b, Buffer::none, {ring_.chunk_bytes, depth});
+  }
 
   // Copy the rank's send buffer into its slot: the whole, or all except its own share.
-  void stage(LaneBuilder& lane, int rank, const Window& to, Only only = {}) const {
+  void stage(LaneBuilder& lane, int rank, const StagedView& to, Only only = {}) const {
     if (!scatters_) return void(lane.copy(all_, to.of(rank), own_send(), only));
     for (int share = 0; share < members_; ++share) lane.copy(of(share), in(to, rank, share), send(share), only);
   }
-  void stage_others(LaneBuilder& lane, int rank, const Window& to, Only only) const {
+  void stage_others(LaneBuilder& lane, int rank, const StagedView& to, Only only) const {
     if (!scatters_) return slices_.copy_others(lane, rank, to.of(rank), own_send(), only);
     for (int share : all_but(members_, rank)) lane.copy(of(share), in(to, rank, share), send(share), only);
   }
   // Copies the results of the other slices from the rank's slot. REQUIRES: not a reduce-scatter.
-  void unstage_others(LaneBuilder& lane, int rank, const Window& from) const {
-    slices_.copy_others(lane, rank, own_recv(), from.of(rank), from.staged(), false);
+  void unstage_others(LaneBuilder& lane, int rank, const StagedView& from) const {
+    slices_.copy_result_of_others(lane, rank, own_recv(), from.of(rank), from.staged());
   }
 
  private:
@@ -62,7 +64,7 @@ class Shares {
 };
 
 // The ranks that fetch results of other ranks.
-inline std::vector<int> readers_of(Collective what, const Request& request) {
+inline std::vector<int> readers_of(Collective what, const PlanRequest& request) {
   if (what == Collective::allreduce) return all_but(request.hierarchy->ranks(), -1);
   if (what == Collective::reduce) return {request.root};
   return {};
@@ -77,12 +79,12 @@ struct Result {
 
 // In each iteration, waits until each owner has posted that its result is complete, copies it, and finally posts
 // `consumed`.
-inline void collect(LaneBuilder lane, uint16_t loop, const std::vector<Result>& results, const Window& shared,
+inline void collect(LaneBuilder lane, uint16_t loop, const std::vector<Result>& results, const StagedView& shared,
                     uint16_t complete, uint16_t consumed) {
   lane.loop(loop);
   for (const Result& result : results) {
     lane.wait(result.owner, complete, this_iteration());
-    lane.copy(result.range, own_recv(), shared.of(result.owner, result.block), {}, false);
+    lane.copy_result(result.range, own_recv(), shared.of(result.owner, result.block));
   }
   lane.post(consumed, this_iteration()).end();
 }

@@ -18,7 +18,7 @@ namespace {
 
 class TreeReduce {
  public:
-  TreeReduce(const Request& request, Collective what, const char* name, const topo::Hierarchy& hierarchy)
+  TreeReduce(const PlanRequest& request, Collective what, const char* name, const topo::Hierarchy& hierarchy)
       : everywhere_(what == Collective::allreduce),
         tree_(hierarchy.tree_for_root(request.root)),
         partials_(hierarchy, request.root),
@@ -142,28 +142,28 @@ class TreeReduce {
   const Partials partials_;
   const Ring ring_;
   Builder b_;
-  const Window input_;
+  const StagedView input_;
   const uint16_t chunks_;
-  std::vector<uint16_t> reduced_;  // by level: the iteration is reduced; for leaders that continue above it
-  std::optional<Window> shown_;    // partial results
+  std::vector<uint16_t> reduced_;    // by level: the iteration is reduced; for leaders that continue above it
+  std::optional<StagedView> shown_;  // partial results
   std::optional<Boxes> boxes_;
   std::optional<Downward> down_;
 };
 
-Plan tree_reduce(const Request& request, Collective what, const char* name, const topo::Hierarchy& hierarchy) {
+Plan tree_reduce(const PlanRequest& request, Collective what, const char* name, const topo::Hierarchy& hierarchy) {
   if (hierarchy.ranks() == 1) return alone(what, name, request);
   return TreeReduce(request, what, name, hierarchy).make();
 }
 
 }  // namespace
 
-bool has_consecutive_groups(const Request& request) { return consecutive_levels(*request.hierarchy).size() > 1; }
+bool has_consecutive_groups(const PlanRequest& request) { return consecutive_levels(*request.hierarchy).size() > 1; }
 
-Plan hierarchical(const Request& request, Collective what) {
+Plan hierarchical(const PlanRequest& request, Collective what) {
   return tree_reduce(request, what, "hierarchical", *request.hierarchy);
 }
 
-Plan flat_tree(const Request& request, Collective what) {
+Plan flat_tree(const PlanRequest& request, Collective what) {
   return tree_reduce(request, what, "flat", topo::Hierarchy::flat(request.hierarchy->ranks()));
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 
 namespace coll::api {
@@ -35,40 +36,55 @@ coll_status check_buffer(const char* which, const void* buffer, size_t count) {
 
 namespace {
 
-coll_status overlap() {
-  return failure(COLL_ERR_BUFFER,
-                 "the send and receive buffers overlap; pass COLL_IN_PLACE to reduce or exchange in place");
+coll_status overlap_failure() {
+  return failure(COLL_ERR_BUFFER, "the send and receive buffers overlap; pass COLL_IN_PLACE for a call in place");
 }
 
-struct Bytes {
-  uintptr_t begin, end;
-  bool meets(const Bytes& other) const {
-    return begin < end && other.begin < other.end && begin < other.end && other.begin < end;
-  }
-};
+bool overlap(const AddressRange& a, const AddressRange& b) {
+  return a.first < a.second && b.first < b.second && a.first < b.second && b.first < a.second;
+}
 
-Bytes bytes_of(const Blocks& blocks, size_t block, size_t element_bytes) {
-  uintptr_t begin = uintptr_t(blocks.buffer) + blocks.offsets[block] * element_bytes;
+AddressRange range_of(const Blocks& blocks, size_t block, size_t element_bytes) {
+  const uintptr_t begin = uintptr_t(blocks.buffer) + blocks.offsets[block] * element_bytes;
   return {begin, begin + blocks.counts[block] * element_bytes};
 }
 
 // The range from the first to the last byte of all blocks.
-Bytes span_of(const Blocks& blocks, size_t element_bytes) {
-  Bytes span{std::numeric_limits<uintptr_t>::max(), 0};
+AddressRange span_of(const Blocks& blocks, size_t element_bytes) {
+  AddressRange span{std::numeric_limits<uintptr_t>::max(), 0};
   for (size_t b = 0; b < blocks.counts.size(); b++) {
     if (blocks.counts[b] == 0) continue;
-    const Bytes block = bytes_of(blocks, b, element_bytes);
-    span = {std::min(span.begin, block.begin), std::max(span.end, block.end)};
+    const auto [begin, end] = range_of(blocks, b, element_bytes);
+    span = {std::min(span.first, begin), std::max(span.second, end)};
   }
   return span;
 }
 
+// Of the blocks that are not empty.
+std::vector<AddressRange> ranges_of(const Blocks& blocks, size_t element_bytes) {
+  std::vector<AddressRange> ranges;
+  for (size_t b = 0; b < blocks.counts.size(); b++)
+    if (blocks.counts[b] > 0) ranges.push_back(range_of(blocks, b, element_bytes));
+  return ranges;
+}
+
 }  // namespace
 
+bool any_overlap(const std::vector<AddressRange>& a, std::vector<AddressRange> b) {
+  std::ranges::sort(b);
+  // Let each range end where the ranges up to it end: the last one that begins before the end of another range then
+  // answers for all of them.
+  for (size_t i = 1; i < b.size(); i++) b[i].second = std::max(b[i].second, b[i - 1].second);
+  return std::ranges::any_of(a, [&](const AddressRange& range) {
+    const auto behind = std::ranges::lower_bound(b, AddressRange(range.second, 0));
+    return behind != b.begin() && std::prev(behind)->second > range.first;
+  });
+}
+
 coll_status check_apart(const void* send, size_t send_bytes, const void* recv, size_t recv_bytes) {
-  const Bytes a{uintptr_t(send), uintptr_t(send) + send_bytes};
-  const Bytes b{uintptr_t(recv), uintptr_t(recv) + recv_bytes};
-  return a.meets(b) ? overlap() : COLL_OK;
+  const AddressRange a{uintptr_t(send), uintptr_t(send) + send_bytes};
+  const AddressRange b{uintptr_t(recv), uintptr_t(recv) + recv_bytes};
+  return overlap(a, b) ? overlap_failure() : COLL_OK;
 }
 
 coll_status check_blocks(const Blocks& blocks, size_t element_bytes) {
@@ -87,11 +103,8 @@ coll_status check_blocks(const Blocks& blocks, size_t element_bytes) {
 }
 
 coll_status check_apart(const Blocks& a, const Blocks& b, size_t element_bytes) {
-  if (!span_of(a, element_bytes).meets(span_of(b, element_bytes))) return COLL_OK;
-  for (size_t i = 0; i < a.counts.size(); i++)
-    for (size_t j = 0; j < b.counts.size(); j++)
-      if (bytes_of(a, i, element_bytes).meets(bytes_of(b, j, element_bytes))) return overlap();
-  return COLL_OK;
+  if (!overlap(span_of(a, element_bytes), span_of(b, element_bytes))) return COLL_OK;
+  return any_overlap(ranges_of(a, element_bytes), ranges_of(b, element_bytes)) ? overlap_failure() : COLL_OK;
 }
 
 }  // namespace coll::api

@@ -7,6 +7,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "api/handles.h"
 #include "mem/types.h"
@@ -30,13 +32,18 @@ inline uint64_t signature(const coll_comm& comm, Collective collective, size_t b
 
 // Each check returns OK, or a status and sets the error message of the thread.
 coll_status check_comm(const coll_comm* comm);
+// REQUIRES: check_comm() passed.
 coll_status check_root(const coll_comm* comm, int root);
-// Also sets element_bytes. Returns COUNT if `vectors` vectors of `count` elements do not fit the address space.
+// Also sets element_bytes, to 0 if the datatype is unknown (TYPE). Returns COUNT if `vectors` vectors of `count` elements
+// do not fit the address space. REQUIRES: vectors > 0.
 coll_status check_vector(size_t count, coll_datatype type, size_t& element_bytes, size_t vectors = 1);
+// Returns BUFFER if the buffer is NULL or COLL_IN_PLACE, unless `count` is 0. For a buffer that may not be
+// COLL_IN_PLACE in this call. `which` names it in the message: "send", "broadcast".
 coll_status check_buffer(const char* which, const void* buffer, size_t count);
+// Returns BUFFER if the buffers overlap. REQUIRES: both passed check_buffer().
 coll_status check_apart(const void* send, size_t send_bytes, const void* recv, size_t recv_bytes);
 
-// Blocks in one buffer; lengths and offsets in elements.
+// Blocks in one buffer; lengths and offsets in elements, one of each per block.
 struct Blocks {
   const char* which;  // "send" or "receive"
   const void* buffer;
@@ -44,8 +51,13 @@ struct Blocks {
 };
 // Returns COUNT if the blocks do not fit the address space, BUFFER if the buffer is invalid and a block is not empty.
 coll_status check_blocks(const Blocks& blocks, size_t element_bytes);
-// Returns BUFFER if a block of `a` overlaps a block of `b`.
+// Returns BUFFER if a block of `a` overlaps a block of `b`. REQUIRES: both passed check_blocks().
 coll_status check_apart(const Blocks& a, const Blocks& b, size_t element_bytes);
+
+// Addresses from `first` to before `second`.
+using AddressRange = std::pair<uintptr_t, uintptr_t>;
+// Whether a range of `a` overlaps one of `b`; in O(n log n). REQUIRES: no range is empty.
+bool any_overlap(const std::vector<AddressRange>& a, std::vector<AddressRange> b);
 
 // Runs a blocking collective. make(Call&) checks the arguments and fills the call.
 template <typename Make>

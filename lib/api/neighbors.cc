@@ -48,19 +48,14 @@ coll_status check_messages(const char* which, std::span<const Message> messages,
 }
 
 coll_status check_apart(std::span<const coll_outgoing> sends, std::span<const coll_incoming> receives) {
-  std::vector<std::pair<uintptr_t, uintptr_t>> written;
-  for (const coll_incoming& receive : receives)
-    if (receive.bytes > 0) written.push_back({uintptr_t(receive.data), uintptr_t(receive.data) + receive.bytes});
-  std::sort(written.begin(), written.end());
-  for (const coll_outgoing& send : sends) {
-    if (send.bytes == 0) continue;
-    const uintptr_t begin = uintptr_t(send.data), end = begin + send.bytes;
-    // The candidate is the last receive that begins before the end of this send.
-    const auto behind = std::lower_bound(written.begin(), written.end(), std::pair(end, uintptr_t(0)));
-    if (behind != written.begin() && std::prev(behind)->second > begin)
-      return failure(COLL_ERR_BUFFER, "a message that is sent overlaps one that is received; use memory of its own");
-  }
-  return COLL_OK;
+  const auto ranges = [](const auto& messages) {
+    std::vector<AddressRange> made;
+    for (const auto& [peer, data, bytes] : messages)
+      if (bytes > 0) made.emplace_back(uintptr_t(data), uintptr_t(data) + bytes);
+    return made;
+  };
+  if (!any_overlap(ranges(sends), ranges(receives))) return COLL_OK;
+  return failure(COLL_ERR_BUFFER, "a message that is sent overlaps one that is received; use memory of its own");
 }
 
 // The exchange of the thread's last blocking call; the next call reuses its memory.

@@ -68,7 +68,7 @@ void Creation::decide() {
   if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
   comm_->scheduler_groups_ =
       comm_->team_.oversubscribed && !std::ranges::all_of(reports_, [this](const Report& report) {
-        return report.scheduling_group == reports_[0].scheduling_group;
+        return report.scheduler_group == reports_[0].scheduler_group;
       });
   team.spin_policy = comm_->team_.oversubscribed ? sync::SpinPolicy::oversubscribed(!comm_->scheduler_groups_)
                                                  : sync::SpinPolicy::own_core();

@@ -13,7 +13,7 @@
 #include "comm/stats.h"
 #include "comm/tuning.h"
 #include "mem/huge_pages.h"
-#include "sync/scheduling_group.h"
+#include "sync/scheduler_group.h"
 #include "transport/shared_file.h"
 
 namespace coll::comm {
@@ -289,7 +289,7 @@ void Creation::look_around() {
                   ? topo::current_place(*machine)
                   : topo::map_ranks(*machine, int(ranks()), topo::Mapping::core)[size_t(rank())];
   team.oversubscribed = are_oversubscribed(introductions_);
-  if (team.oversubscribed) own.scheduling_group = sync::scheduling_group();
+  if (team.oversubscribed) own.scheduler_group = sync::scheduler_group();
   if (ranks() == 1) return;
   const size_t other = (size_t(rank()) + 1) % ranks();
   own.found = probe_.look(introductions_[other].probe, addresses_[other], first.probe.domain);

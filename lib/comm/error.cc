@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/error.h"
 
-#include <cstdio>
+#include <algorithm>
+#include <cstddef>
 
 namespace coll {
 
@@ -11,8 +12,10 @@ namespace {
 thread_local char text_of_thread[512];
 }  // namespace
 
-coll_status failure(coll_status status, std::string text) {
-  std::snprintf(text_of_thread, sizeof text_of_thread, "%s", text.c_str());
+coll_status failure(coll_status status, std::string_view text) {
+  const size_t length = std::min(text.size(), sizeof text_of_thread - 1);
+  std::copy_n(text.data(), length, text_of_thread);
+  text_of_thread[length] = '\0';
   return status;
 }
 

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "coll/coll.h"
 
 namespace coll {
 
-// Stores the message for coll_last_error(), cut to 511 bytes, and returns the status: `return failure(...)`.
-coll_status failure(coll_status status, std::string text);
+// Stores the message for coll_last_error(), cut to 511 bytes, and returns the status: `return failure(...)`. Throws
+// nothing.
+coll_status failure(coll_status status, std::string_view text);
 const char* last_error();
 const char* status_text(coll_status status);
 // The message for a status that makes a communicator unusable during an operation; null for any other status.

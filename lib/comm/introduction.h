@@ -77,7 +77,7 @@ struct Introduction {
 struct Report {
   char reason[reason_bytes] = "";
   topo::Place place;
-  uint64_t scheduling_group = 0;  // set if ranks are oversubscribed
+  uint64_t scheduler_group = 0;  // set if ranks are oversubscribed
   ProbeFindings found;
 };
 

@@ -264,12 +264,12 @@ const plan::Plan* Comm::plan_for(const Call& call, const tune::Choice& choice, s
   for (uint32_t chunk : p.level_chunk_bytes) key += '/' + std::to_string(chunk);
   std::unique_ptr<plan::Plan>& plan = plans_[key];
   if (plan == nullptr) {
-    algo::Request request{.hierarchy = &hierarchy_,
-                          .root = call.root,
-                          .only_rank = rank(),
-                          .irregular = irregular,
-                          .parameters = p,
-                          .room_bytes = room_bytes};
+    algo::PlanRequest request{.hierarchy = &hierarchy_,
+                              .root = call.root,
+                              .only_rank = rank(),
+                              .irregular = irregular,
+                              .parameters = p,
+                              .room_bytes = room_bytes};
     plan = std::make_unique<plan::Plan>(choice.algorithm->make(request));
   }
   return plan.get();

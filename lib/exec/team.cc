@@ -72,7 +72,7 @@ coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t valu
     if (will_never_post(sequence, value, of_rank)) return fail(), COLL_ERR_PEER_DIED;
     if (stage != sync::WaitStage::block) continue;
     if (progress_others != nullptr) progress_others(progress_context);
-    sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : wait.sleep_us());
+    sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : wait.next_sleep_us());
   }
 }
 

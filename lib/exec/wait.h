@@ -18,7 +18,7 @@ class Wait {
         backoff_(for_it_alone && team.oversubscribed ? team.spin_policy.for_another_core() : first(team)) {}
 
   // Waits a little and returns the stage in which it did. For WaitStage::block it has done nothing: the caller sleeps
-  // on the awaited rank's doorbell for at most sleep_us(). `awaited()` returns that rank, or -1 if it is not known.
+  // on the awaited rank's doorbell for at most next_sleep_us(). `awaited()` returns that rank, or -1 if it is not known.
   template <typename Awaited>
   sync::WaitStage pause(Awaited&& awaited) {
     if (team_.shares_core.load(std::memory_order_relaxed) && backoff_.rounds() == 0 && !decided_ && !beside_ &&
@@ -30,7 +30,7 @@ class Wait {
     return decide(awaited());
   }
   uint32_t rounds() const { return backoff_.rounds(); }
-  uint32_t sleep_us() { return backoff_.sleep_us(); }
+  uint32_t next_sleep_us() { return backoff_.next_sleep_us(); }
   // Starts the next wait; call it when the awaited event has come.
   void again() { backoff_ = sync::Backoff(first(team_)), decided_ = team_.oversubscribed, beside_ = false; }
 

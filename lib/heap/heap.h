@@ -22,7 +22,7 @@ void start(void (*say)(const char* line));
 
 // What the heap has allocated so far, for a log; all zero if it is off. Thread safe.
 struct Account {
-  uint64_t blocks;       // allocations it served
+  uint64_t allocations;  // that it served
   uint64_t grown_bytes;  // shared memory it manages; pages never written, or free for long, use no memory
 };
 Account account();

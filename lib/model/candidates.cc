@@ -123,7 +123,7 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
           if (k == 1 || algorithm.reads.k) consider_chunks(k);
         });
       }
-      const algo::Request request{.hierarchy = hierarchy_, .parameters = best.parameters};
+      const algo::PlanRequest request{.hierarchy = hierarchy_, .parameters = best.parameters};
       if (algorithm.refuses != nullptr && !algorithm.refuses(request).empty()) continue;
       made.push_back(best);
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/work.h"
+#include "plan/geometry.h"
 
 namespace coll::model {
 
@@ -224,8 +225,8 @@ plan::Collective collective_of(const Row& row) {
 double chunk_in_slots(const Row& row, int ranks, double chunk_bytes, int slots) {
   const double blocks = double(row.slots.per_rank) * ranks + row.slots.more;
   if (blocks == 0 || chunk_bytes <= 0) return chunk_bytes;
-  constexpr double line = 64, least_room = 1 << 20, most_room = double(algo::usual_room_bytes) * 63 / 64;
-  const double room = std::min(std::max(64 * chunk_bytes, least_room), most_room) / blocks;
+  constexpr double line = plan::cache_line_bytes;
+  const double room = double(algo::room_for_blocks(size_t(chunk_bytes), algo::usual_room_bytes)) / blocks;
   double depth = slots;
   while (depth > 2 && depth * chunk_bytes > room) depth /= 2;
   return std::min(std::max(std::floor(room / depth / line) * line, line), chunk_bytes);

@@ -38,7 +38,8 @@ constexpr const Kind &own = mpich;
 constexpr const char *library_names[] = {"libmpich.so.12", "libmpi.so.12", "libmpichfort.so.12"};
 #endif
 
-// Looks a symbol up in the MPI library itself, if it was loaded with RTLD_LOCAL: by a scripting language's import.
+// Looks a symbol up in the MPI library itself, if it was loaded with RTLD_LOCAL: by a scripting language's import. The
+// reference that dlopen() takes is kept: the library must not be unloaded while the shim calls its functions.
 void *in_library(const char *name) {
   for (const char *library : library_names) {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -63,9 +64,10 @@ void *library_symbol(const char *name) {
 
 bool is_loaded(const char *library) { return dlopen(library, RTLD_LAZY | RTLD_NOLOAD) != nullptr; }
 
-// Libraries of the standard ABI say so; those of MPI 4 and earlier lack the function. A library loaded with RTLD_LOCAL
-// is recognised by its file's name, because Open MPI's library of the ABI loads one that has the symbols of its other
-// ABI.
+// PMPI_Abi_get_version() reports version 1 or later in a library of the standard ABI, and -1 in one with an ABI of its own;
+// libraries of MPI 4 and earlier lack it. It is not found in a library that was loaded with RTLD_LOCAL, which is
+// recognised by the name of its file. Asked before uses_open_mpi(), which is true for Open MPI's library of the standard
+// ABI, too: it loads the one with Open MPI's own symbols.
 bool uses_abi() {
   int version = 0, subversion = 0;
   auto *get_version = reinterpret_cast<int (*)(int *, int *)>(library_symbol("PMPI_Abi_get_version"));
@@ -76,9 +78,11 @@ bool uses_abi() {
 // If Open MPI was loaded with RTLD_LOCAL, its symbols are not found, but its file is.
 bool uses_open_mpi() { return library_symbol("ompi_mpi_comm_world") != nullptr || is_loaded("libmpi.so.40"); }
 
-// The kinds have different handles: with the wrong shim, not even forwarding would work.
+// Ends the process if its MPI library is not of the kind that this shim is for: the kinds have different handles, so not
+// even forwarding would work. A library that is neither of the standard ABI nor Open MPI counts as MPICH, whose ABI
+// several others have. Also sets over_open_mpi (handles.h).
 void check_library() {
-  // Large enough for any library: it may be another one than that of this mpi.h.
+  // Large enough for any library, which may be another one than that of this mpi.h: the longest, MPICH's, has 8192.
   static char version[8192 + MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   auto get_version =
@@ -112,6 +116,7 @@ void find_everything() {
 #undef COLL_SHIM_FIND_NEXT
 #undef COLL_SHIM_FIND_INIT
 #undef COLL_SHIM_FIND
+  // Not by library_symbol(), which would find the shim's.
   mpi.own_free_mem = reinterpret_cast<decltype(mpi.own_free_mem)>(next_symbol("PMPI_Free_mem", "PMPI_Free_mem"));
   mpi.world = MPI_COMM_WORLD;
   mpi.self = MPI_COMM_SELF;
@@ -143,7 +148,7 @@ bool mpi_is_running() {
 }
 
 namespace {
-std::mutex quiet;  // one object at a time, or the second would save the first one's handler
+std::mutex quiet;  // locked while an object exists, or a second one would save the first one's handler
 }
 
 QuietErrors::QuietErrors() : handlers_{{mpi.world, {}, false}, {mpi.self, {}, false}} {

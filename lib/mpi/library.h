@@ -165,7 +165,7 @@ struct MpiLibrary {
   MPI_Errhandler errors_return;
   MPI_Datatype byte, no_datatype;
   MPI_Info info_null;
-  bool usable;  // all functions were found
+  bool usable;  // all of COLL_SHIM_NEEDED were found; members of `next` may still be null
 };
 
 // The library's functions, looked up at the first call. The reference stays valid. Thread safe.
@@ -183,6 +183,9 @@ bool mpi_is_running();
 // While an object of this class exists, MPI errors are returned to the shim. Errors of calls on no communicator go to
 // the handler of MPI_COMM_WORLD (of MPI_COMM_SELF from MPI 4 on), which would end the program. For calls on handles
 // that may be invalid because of a mistake of the program.
+//
+// At most one object exists in a process: a second thread waits for the first, and a nested one would wait forever. Errors
+// of other threads are returned meanwhile, too. REQUIRES: mpi_library() was called, and MPI is running.
 class QuietErrors {
  public:
   QuietErrors();

@@ -18,6 +18,8 @@ namespace coll::shim {
 
 namespace {
 
+// Before main(), since malloc() must be replaced before the program allocates. COLL_SHIM_HEAP: the shim is built with the
+// heap, which needs jemalloc and no sanitizer.
 [[gnu::constructor]] void start_heap() {
 #ifdef COLL_SHIM_HEAP
   heap::start([](const char *line) { log_line("%s", line); });
@@ -25,14 +27,14 @@ namespace {
   const char *wish = std::getenv("COLL_HEAP");
   if (wish != nullptr && std::strcmp(wish, "shared") == 0)
     log_line(
-        "COLL_HEAP=shared: this shim was built without the shared heap (install libjemalloc-dev and rebuild); "
-        "allocations use private memory");
+        "COLL_HEAP=shared: this shim was built without the shared heap (it needs libjemalloc-dev and a build without "
+        "sanitizers); allocations use private memory");
 #endif
 }
 
 }  // namespace
 
-// Hints are requests that only the MPI library understands.
+// Hints are requests that only the MPI library understands. `base`: the address of the program's pointer, as in MPI.
 int intercept_alloc_mem(MPI_Aint bytes, bool has_hints, void *base) {
   if (bytes <= 0 || has_hints || base == nullptr || !prepare()) return not_intercepted;
   return coll_mem_alloc(static_cast<std::size_t>(bytes), static_cast<void **>(base)) == COLL_OK ? MPI_SUCCESS
@@ -46,8 +48,9 @@ int intercept_free_mem(void *base) {
 void log_heap([[maybe_unused]] int rank) {
 #ifdef COLL_SHIM_HEAP
   const heap::Account account = heap::account();
-  if (account.blocks > 0)
-    log_line("rank %d: heap: %llu blocks served from %llu MiB", rank, static_cast<unsigned long long>(account.blocks),
+  if (account.allocations > 0)
+    log_line("rank %d: heap: %llu allocations from %llu MiB", rank,
+             static_cast<unsigned long long>(account.allocations),
              static_cast<unsigned long long>(account.grown_bytes >> 20));
 #endif
 }

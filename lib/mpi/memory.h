@@ -6,12 +6,13 @@
 
 namespace coll::shim {
 
-// Return MPI_SUCCESS, or not_intercepted. Neither call is collective, so a rank may intercept one that another forwards.
+// Return MPI_SUCCESS, or not_intercepted, so that the caller forwards: requests with hints, and memory that
+// intercept_alloc_mem() did not return. Neither call is collective, so a rank may intercept one that another forwards.
+// Thread safe.
 int intercept_alloc_mem(MPI_Aint bytes, bool has_hints, void *base);
-// Forwards memory that intercept_alloc_mem() did not return.
 int intercept_free_mem(void *base);
 
-// Logs how much memory the shared heap has returned; nothing if it is off.
+// Logs how many allocations the shared heap has served and how much shared memory it has; nothing if it is off.
 void log_heap(int rank);
 
 }  // namespace coll::shim

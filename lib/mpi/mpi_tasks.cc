@@ -12,7 +12,9 @@ std::atomic<int> mpi_tasks_left{0};
 
 namespace {
 
-constexpr std::chrono::microseconds pause{50};  // between two steps of a thread that may call MPI itself
+// Between two steps of a thread that may call MPI itself: short beside the agreement about a communicator, and long
+// enough to leave the core to others.
+constexpr std::chrono::microseconds step_interval{50};
 
 // On the stack of the thread that waits for the task.
 struct Waiting {
@@ -32,7 +34,7 @@ void let_threads_call_mpi(bool may) { threads_call_mpi = may; }
 
 void run_mpi_task(MpiTask &task) {
   if (threads_call_mpi) {
-    while (!task.step()) std::this_thread::sleep_for(pause);
+    while (!task.step()) std::this_thread::sleep_for(step_interval);
     return;
   }
   std::unique_lock lock(mutex);
@@ -42,7 +44,8 @@ void run_mpi_task(MpiTask &task) {
   some_done.wait(lock, [&] { return waiting.done; });
 }
 
-// One thread of the program at a time calls MPI for others; threads that find the mutex locked continue.
+// One thread of the program at a time calls MPI for others; threads that find the mutex locked continue. The steps' own
+// MPI calls do not come here again, because the progress hook does not nest (hook.cc).
 void step_mpi_tasks() {
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock) return;

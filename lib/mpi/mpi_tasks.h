@@ -26,8 +26,9 @@ void let_threads_call_mpi(bool may);
 // Runs a task; returns when it is done. Called in a thread of the shim.
 void run_mpi_task(MpiTask &task);
 
-// Does one step of each pending task; called in a thread of the program that is inside an MPI call.
+// The number of tasks that are not done: a cheap test before step_mpi_tasks().
 extern std::atomic<int> mpi_tasks_left;
+// Does one step of each of them; called by the progress hook, in a thread of the program that is inside an MPI call.
 void step_mpi_tasks();
 
 }  // namespace coll::shim

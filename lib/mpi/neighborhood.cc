@@ -4,7 +4,9 @@
 #include "mpi/library.h"
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
+#include <optional>
 
 namespace coll::shim {
 namespace {
@@ -13,6 +15,7 @@ bool find_cartesian(MPI_Comm comm, int rank, Neighborhood *of) {
   int dimensions = 0;
   if (mpi.Cartdim_get(comm, &dimensions) != MPI_SUCCESS) return false;
   const auto count = static_cast<std::size_t>(dimensions);
+  // One element more here and below, so that no array is NULL.
   std::vector<int> sizes(count + 1), periodic(count + 1), at(count + 1);
   if (dimensions > 0 && mpi.Cart_get(comm, dimensions, sizes.data(), periodic.data(), at.data()) != MPI_SUCCESS)
     return false;
@@ -42,7 +45,6 @@ bool find_graph(MPI_Comm comm, int rank, Neighborhood *of) {
 bool find_distributed(MPI_Comm comm, Neighborhood *of) {
   int in = 0, out = 0, weighted = 0;
   if (mpi.Dist_graph_neighbors_count(comm, &in, &out, &weighted) != MPI_SUCCESS) return false;
-  // One element more, so that no array is NULL.
   of->sources.resize(static_cast<std::size_t>(in) + 1);
   of->destinations.resize(static_cast<std::size_t>(out) + 1);
   std::vector<int> in_weights(of->sources.size()), out_weights(of->destinations.size());
@@ -70,28 +72,30 @@ void find_orders(Neighborhood *of) {
 // collectives, and non-blocking collectives of Open MPI 4.1 do not swap. So the shim finds out by communicating over
 // edges from this process to itself.
 enum class EdgeOrder : unsigned char { in_order, swapped, reversed };
-constexpr int loops = 4;
-constexpr int variants = 3;  // MPI_Neighbor_alltoall, -v and -w
+constexpr int self_edges = 4;  // two in each of the two dimensions of probe_cartesian()
+constexpr int variants = 3;    // MPI_Neighbor_alltoall, -v and -w
 
+// The library's own function, looked up here because only these probes call it, and without profilers.
 #define COLL_SHIM_OWN(name) reinterpret_cast<decltype(&::PMPI_##name)>(variable("PMPI_" #name))
 
 template <typename Exchange>
 EdgeOrder probe_order(Exchange exchange) {
-  const int sent[loops] = {0, 1, 2, 3};
-  int got[loops] = {0, 1, 2, 3};
-  if (exchange(sent, got) != MPI_SUCCESS) return EdgeOrder::in_order;
-  return got[0] == 1 ? EdgeOrder::swapped : got[0] == loops - 1 ? EdgeOrder::reversed : EdgeOrder::in_order;
+  const int sent[self_edges] = {0, 1, 2, 3};
+  int got[self_edges] = {0, 1, 2, 3};
+  if (exchange(sent, got) != MPI_SUCCESS) return EdgeOrder::in_order;  // as MPI requires of graphs
+  return got[0] == 1 ? EdgeOrder::swapped : got[0] == self_edges - 1 ? EdgeOrder::reversed : EdgeOrder::in_order;
 }
 
+// `started`: those of non-blocking collectives.
 struct EdgeOrders {
   EdgeOrder blocking[variants], started[variants];
 
   explicit EdgeOrders(MPI_Comm comm) {
     const MPI_Datatype type = MPI_INT;
-    const int counts[loops] = {1, 1, 1, 1}, displs[loops] = {0, 1, 2, 3};
-    MPI_Aint bytes[loops];
-    for (int i = 0; i < loops; i++) bytes[i] = i * static_cast<MPI_Aint>(sizeof(int));
-    const MPI_Datatype types[loops] = {type, type, type, type};
+    const int counts[self_edges] = {1, 1, 1, 1}, displs[self_edges] = {0, 1, 2, 3};
+    MPI_Aint bytes[self_edges];
+    for (int i = 0; i < self_edges; i++) bytes[i] = i * static_cast<MPI_Aint>(sizeof(int));
+    const MPI_Datatype types[self_edges] = {type, type, type, type};
     const auto plain = COLL_SHIM_OWN(Neighbor_alltoall);
     const auto v = COLL_SHIM_OWN(Neighbor_alltoallv);
     const auto w = COLL_SHIM_OWN(Neighbor_alltoallw);
@@ -127,10 +131,10 @@ EdgeOrders probe_cartesian() {
 }
 
 EdgeOrders probe_graph() {
-  const int self[loops] = {}, weights[loops] = {1, 1, 1, 1};
+  const int self[self_edges] = {}, weights[self_edges] = {1, 1, 1, 1};
   MPI_Comm comm;
-  if (COLL_SHIM_OWN(Dist_graph_create_adjacent)(private_communicator(), loops, self, weights, loops, self, weights,
-                                                mpi.info_null, 0, &comm) != MPI_SUCCESS)
+  if (COLL_SHIM_OWN(Dist_graph_create_adjacent)(private_communicator(), self_edges, self, weights, self_edges, self,
+                                                weights, mpi.info_null, 0, &comm) != MPI_SUCCESS)
     return {};
   const EdgeOrders orders(comm);
   mpi.Comm_free(&comm);
@@ -138,18 +142,20 @@ EdgeOrders probe_graph() {
 }
 #undef COLL_SHIM_OWN
 
+// Both kinds of topology use one communicator for their probe, so that only one may probe at a time.
 const EdgeOrders &edge_orders_of(bool cartesian) {
-  if (cartesian) {
-    static const EdgeOrders of_cartesian = probe_cartesian();
-    return of_cartesian;
-  }
-  static const EdgeOrders of_graph = probe_graph();
-  return of_graph;
+  static std::mutex probing;
+  static std::optional<EdgeOrders> known[2];
+  const std::lock_guard lock(probing);
+  std::optional<EdgeOrders> &orders = known[cartesian ? 1 : 0];
+  if (!orders) orders = cartesian ? probe_cartesian() : probe_graph();
+  return *orders;
 }
 
 }  // namespace
 
-// In both libraries persistent collectives use the order of non-blocking ones.
+// In both libraries persistent collectives use the order of non-blocking ones. An allgather sends the same data over all
+// edges, so their order does not matter. The three forms of a collective are blocking_collectives apart.
 const std::vector<int> &Neighborhood::order(Collective collective) const {
   const int variant = collective % blocking_collectives - neighbor_alltoall;
   if (variant < 0 || variant >= variants) return in_order;

@@ -21,7 +21,8 @@ struct Neighborhood {
   std::vector<int> in_order, swapped, reversed;  // one of them is the result of order()
 };
 
-// Returns false if the communicator has no topology. Local. Throws std::bad_alloc.
-bool find_neighborhood(MPI_Comm comm, int rank, Neighborhood *neighborhood);
+// Fills `of`, which must be new. Returns false if the communicator has no topology or an MPI function fails; then `of` has
+// no meaning. Local. Throws std::bad_alloc.
+bool find_neighborhood(MPI_Comm comm, int rank, Neighborhood *of);
 
 }  // namespace coll::shim

@@ -39,11 +39,16 @@ LaneBuilder& LaneBuilder::publish(uint16_t view) {
   return *this;
 }
 
-LaneBuilder& LaneBuilder::copy(uint16_t range, Operand to, Operand from, Only only, bool reused) {
+LaneBuilder& LaneBuilder::copy(uint16_t range, Operand to, Operand from, Only only) {
   Step& step = append(Kind::copy, only);
   step.range = range;
-  step.reused = reused;
   operands(step, {&to, 1}, {&from, 1});
+  return *this;
+}
+
+LaneBuilder& LaneBuilder::copy_result(uint16_t range, Operand to, Operand from, Only only) {
+  copy(range, to, from, only);
+  program_->lanes[lane_].steps.back().reused = false;
   return *this;
 }
 

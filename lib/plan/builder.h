@@ -54,7 +54,9 @@ inline Only if_direct(uint16_t view) { return {When::direct, view}; }
 class LaneBuilder {
  public:
   LaneBuilder& publish(uint16_t view);
-  LaneBuilder& copy(uint16_t range, Operand to, Operand from, Only only = {}, bool reused = true);
+  LaneBuilder& copy(uint16_t range, Operand to, Operand from, Only only = {});
+  // As copy(), for data that no rank reads again in the plan: the executor may store it with non-temporal stores (Step::reused).
+  LaneBuilder& copy_result(uint16_t range, Operand to, Operand from, Only only = {});
   // Copies `blocks` consecutive pieces of a regular plan, starting with the piece of `range`. REQUIRES: `to` and `from`
   // are own buffers or plain staging.
   LaneBuilder& copy_blocks(int blocks, uint16_t range, Operand to, Operand from);

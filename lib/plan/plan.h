@@ -154,7 +154,7 @@ struct Step {
   uint16_t rank = 0;         // wait: whose flag
   uint16_t flag = 0;         // post, wait
   uint16_t view = no_view;   // publish: which; with `when`: whose state decides
-  bool reused = true;        // copy: the stored data is read again soon (adaptive copy)
+  bool reused = true;        // copy: false: no rank reads the stored data again (lib/mem/adaptive.h)
   bool within = false;       // post, wait: skipped in iterations that `range`, a piece, does not have
   int32_t value = 0;         // post, wait; loop: index of the step after its end
   uint32_t operand = 0;      // index of the first operand: destinations, then sources

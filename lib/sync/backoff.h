@@ -68,7 +68,7 @@ class Backoff {
   bool yields_are_useless() const { return policy_.max_useless_yields != 0 && useless_ >= policy_.max_useless_yields; }
   // How long the next sleep may last. Each lasts twice as long as the one before: a wake-up that a doorbell loses at
   // most doubles a wait, and long waits wake up rarely. The longest sleep still detects the death of a rank in time.
-  uint32_t sleep_us() {
+  uint32_t next_sleep_us() {
     const uint32_t next = sleep_us_;
     sleep_us_ = next < longest_sleep_us / 2 ? 2 * next : longest_sleep_us;
     return next;

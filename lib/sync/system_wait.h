@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The system calls of waiting: on a word of shared memory, for some time, or until other processes have had the core.
-// Only this directory makes them; a wait for a rank uses Backoff.
+// The system calls of waiting: on a word of shared memory, for some time, or after offering the core to other processes.
+// In libcoll only this directory makes them (tests/style/check.py); a wait for a rank uses Backoff.
 #pragma once
 
 #include <linux/futex.h>
@@ -16,7 +16,9 @@ namespace coll::sync {
 
 inline timespec time_of_us(uint32_t us) { return {time_t(us / 1'000'000), long(us % 1'000'000) * 1000}; }
 
-// Sleeps until a thread wakes the waiters of the word, unless it has another value already; may return spuriously.
+// Sleeps until a thread wakes the waiters of the word, unless it has another value already. May return spuriously or
+// fail: the caller reads the word again, with the order that it needs. Not FUTEX_PRIVATE_FLAG, because processes share
+// the words.
 inline void futex_wait(const std::atomic<uint32_t>& word, uint32_t value) {
   syscall(SYS_futex, &word, FUTEX_WAIT, value, nullptr, nullptr, 0);
 }
@@ -29,10 +31,10 @@ inline void futex_wake_all(const std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-// Lets other processes of the scheduling group have the core.
+// Offers the core to other processes of the scheduler group (scheduler_group.h).
 inline void yield() { sched_yield(); }
 
-// For events that no other process signals.
+// Sleeps for `us`, or less if a signal handler runs: for events that no other process signals.
 inline void sleep_us(uint32_t us) {
   const timespec time = time_of_us(us);
   nanosleep(&time, nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Another process, or this one, as collectives use it: its pid, its arena, and whether it is alive.
+// Another process, or this one, as collectives use it: its arena, and whether it is alive.
 #pragma once
 
 #include <array>
@@ -17,10 +17,11 @@ namespace coll::transport {
 // What peers need to reach a process. Plain data, sent through the bootstrap.
 struct Address {
   Token token;
-  int32_t pid = 0;
+  int32_t pid = 0;  // in the process's own pid namespace; for a receiver in another namespace 0
   Namespaces namespaces;
 };
 
+// The address of this process; a child after fork() has another token. Thread safe.
 Address own_address();
 
 class Peer {
@@ -29,17 +30,16 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  // The peer with that address, shared by all communicators of this process. Thread safe.
+  // The peer with that address, shared by all communicators of this process. It need not be alive any more. Thread safe.
   static std::shared_ptr<Peer> reach(const Address& address);
 
   bool same_process() const { return same_process_; }
-  int pid() const { return address_.pid; }
-  // See Life; the mark is one of that process. False for this process.
+  // See Life. False for this process. REQUIRES: the mark is one of the peer.
   bool is_dying(const LifeMark& mark) const { return !same_process_ && life_.is_dying(mark); }
 
-  // Address of the memory at that offset of the peer's arena, whose descriptor in the peer's process is given; it is
-  // contiguous in this process as far as it is in the peer. The first call for an extent maps it. Null if it cannot be
-  // opened or mapped. REQUIRES: !same_process(). Thread safe.
+  // Address of the memory at that offset of the peer's arena; it is contiguous in this process as far as it is in the
+  // peer, and valid as long as this Peer, but not in a child after fork(). `descriptor`: the arena's in the peer's process.
+  // The first call for an extent maps it. Null if it cannot be opened or mapped. REQUIRES: !same_process(). Thread safe.
   char* arena(int descriptor, uint64_t offset) {
     char* const memory = mapped(offset);
     return memory != nullptr ? memory : map_extent(descriptor, offset);

@@ -81,7 +81,7 @@ bool Calibrated::usable(const Chosen& row, const Situation& situation) const {
   // Calibration compares staging with CMA only.
   const bool may_stage = !situation.single_copy || (situation.may_stage && situation.kernel == model::Mechanism::cma);
   if (row.kernel_copies ? !situation.has_kernel_copies() : !may_stage) return false;
-  const algo::Request request{.hierarchy = hierarchy_, .parameters = row.parameters};
+  const algo::PlanRequest request{.hierarchy = hierarchy_, .parameters = row.parameters};
   if (row.algorithm->refuses != nullptr && !row.algorithm->refuses(request).empty()) return false;
   return row.algorithm->applies(request);
 }

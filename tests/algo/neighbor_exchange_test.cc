@@ -24,7 +24,7 @@ using Graph = std::vector<std::vector<int>>;
 
 Plan make(const Graph& graph, int only_rank = -1) {
   const topo::Hierarchy hierarchy = topo::Hierarchy::flat(int(graph.size()));
-  Request request{.hierarchy = &hierarchy, .parameters = {.chunk_bytes = 256, .depth = 2}};
+  PlanRequest request{.hierarchy = &hierarchy, .parameters = {.chunk_bytes = 256, .depth = 2}};
   request.only_rank = only_rank;
   return neighbor_exchange(request, graph);
 }

@@ -48,7 +48,7 @@ TEST(Shape, OneRanksProgramIsThatOfTheWholePlan) {
   for (const Algorithm& algorithm : algorithms())
     for (const topo::Hierarchy& hierarchy : machines)
       for (int root = 0; root < (rooted(algorithm) ? hierarchy.ranks() : 1); ++root) {
-        Request request{.hierarchy = &hierarchy, .root = root};
+        PlanRequest request{.hierarchy = &hierarchy, .root = root};
         request.parameters.level_chunk_bytes = {1024, 4096};
         const Plan whole = algorithm.make(request);
         EXPECT_EQ(plan::check_form(whole), "") << algorithm.name;
@@ -72,7 +72,7 @@ TEST(Shape, OneRanksProgramIsThatOfTheWholePlan) {
 TEST(Shape, PlansDoNotGrowWithChunks) {
   const topo::Hierarchy hierarchy = testing::machine(16, 2, 2, 4);
   for (const Algorithm& algorithm : algorithms()) {
-    Request request{.hierarchy = &hierarchy};
+    PlanRequest request{.hierarchy = &hierarchy};
     const size_t coarse = steps(algorithm.make(request));
     request.parameters.chunk_bytes = 64;
     request.parameters.depth = 64;
@@ -99,7 +99,7 @@ TEST(Shape, PlansFitTheExecutor) {
     const topo::Hierarchy machines[] = {topo::Hierarchy::flat(ranks), testing::machine(ranks, 2, 4, (ranks + 7) / 8)};
     for (const topo::Hierarchy& hierarchy : machines)
       for (const Algorithm& algorithm : algorithms()) {
-        Request request{.hierarchy = &hierarchy, .only_rank = ranks - 1, .parameters = {.k = 1}};
+        PlanRequest request{.hierarchy = &hierarchy, .only_rank = ranks - 1, .parameters = {.k = 1}};
         request.parameters.level_chunk_bytes = {1024, 65536};
         const Plan plan = algorithm.make(request);
         EXPECT_LE(plan.flags, 128) << algorithm.name << " " << ranks;
@@ -114,7 +114,7 @@ TEST(Shape, PlansFitTheExecutor) {
 TEST(Shape, HugeChunksDoNotWrapTheStaging) {
   const topo::Hierarchy hierarchy = testing::machine(48, 2, 4, 6);
   for (const Algorithm& algorithm : algorithms()) {
-    Request request{.hierarchy = &hierarchy, .parameters = {.chunk_bytes = 1u << 30, .depth = 1024}};
+    PlanRequest request{.hierarchy = &hierarchy, .parameters = {.chunk_bytes = 1u << 30, .depth = 1024}};
     const Plan plan = algorithm.make(request);
     EXPECT_EQ(plan::check_form(plan), "") << algorithm.name;
     uint64_t sum = 0;

@@ -172,7 +172,7 @@ TEST(Allgather, RingsAreRefusedUnlessTheStrideReachesAllRanks) {
     for (int j : {1, 2, 3, 5, 15, 64}) {
       const topo::Hierarchy flat = topo::Hierarchy::flat(p);
       const bool reaches = p == 1 || std::gcd(p, j) == 1;
-      const Request request{.hierarchy = &flat, .parameters = {.j = uint16_t(j)}};
+      const PlanRequest request{.hierarchy = &flat, .parameters = {.j = uint16_t(j)}};
       EXPECT_EQ(ring.applies(request), reaches) << p << " " << j;
       EXPECT_EQ(ring.refuses(request).empty(), reaches) << p << " " << j;
       if (!reaches || p == 1) continue;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -139,6 +140,10 @@ inline void run_processes(int ranks, const Function& function, int killed = -1, 
       Context context{shared, rank, ranks, false};
       function(context);
       exit(shared->failure[rank][0] == 0 ? 0 : 1);
+    }
+    if (child < 0) {
+      for (pid_t other : children) kill(other, SIGKILL), waitpid(other, nullptr, 0);
+      FAIL() << "fork: " << strerror(errno);
     }
     children.push_back(child);
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Reduce and MPI_Allreduce: every datatype with every operation that MPI defines for it, in place and not, every
-   root, several counts. Values are small integers, so that every order of combination gives the same bits. */
+/* MPI_Reduce and MPI_Allreduce: every C datatype with every operation that MPI defines for it, in place and not, several
+   counts, every root for up to 1000 elements. Values are small integers, so that every order of combination gives the
+   same bits. */
 #include "check.h"
 
 #include <complex.h>
@@ -22,7 +23,8 @@ struct reduction {
   equal_function *equal; /* padding does not count */
 };
 
-/* `call` is printed. For a wrong result, prints the number of wrong elements, their range, and the bytes of the first one. */
+/* `call` is printed. For a wrong result, prints the number of wrong elements, their range, and the bytes of the first
+   one. */
 static void check_result(const struct reduction *reduction, const char *call, const char *got, const char *expected,
                          int count) {
   const size_t size = reduction->element_bytes;
@@ -33,8 +35,9 @@ static void check_result(const struct reduction *reduction, const char *call, co
         if (wrong++ == 0) first = i;
         last = i;
       }
-    char bytes[2][2 * 32 + 1] = {"", ""};
-    for (size_t i = 0; i < size && i < 32; i++) {
+    enum { largest = 32 }; /* bytes of a long double complex */
+    char bytes[2][2 * largest + 1] = {"", ""};
+    for (size_t i = 0; i < size && i < largest; i++) {
       snprintf(bytes[0] + 2 * i, 3, "%02x", (unsigned char)got[(size_t)first * size + i]);
       snprintf(bytes[1] + 2 * i, 3, "%02x", (unsigned char)expected[(size_t)first * size + i]);
     }
@@ -64,17 +67,22 @@ static void check_reductions(const struct reduction *reduction, const void *mine
   for (int root = 0; root < world_size; root++) {
     memset(got, guard, bytes + guard_bytes);
     MPI_Reduce(sent, got, count, reduction->type, reduction->op, root, MPI_COMM_WORLD);
-    if (world_rank == root) check_result(reduction, "reduce", got, expected, count);
-
-    memset(got, guard, bytes + guard_bytes);
     if (world_rank == root) {
+      check_result(reduction, "reduce", got, expected, count);
+    } else {
+      for (size_t i = 0; i < bytes; i++)
+        CHECK(got[i] == guard, "reduce of %s, count %d: wrote to a rank that is not the root", reduction->what, count);
+    }
+
+    if (world_rank == root) {
+      memset(got, guard, bytes + guard_bytes);
       memcpy(got, mine, bytes);
       MPI_Reduce(MPI_IN_PLACE, got, count, reduction->type, reduction->op, root, MPI_COMM_WORLD);
       check_result(reduction, "reduce in place", got, expected, count);
     } else {
       MPI_Reduce(sent, NULL, count, reduction->type, reduction->op, root, MPI_COMM_WORLD);
     }
-    if (count > 1000) break;
+    if (count > 1000) break; /* one root is enough to test how a vector is cut */
   }
   CHECK(memcmp(sent, mine, bytes) == 0, "%s, count %d: the send buffer was changed", reduction->what, count);
   free(sent);
@@ -82,7 +90,7 @@ static void check_reductions(const struct reduction *reduction, const void *mine
 }
 
 static const int counts[] = {1, 7, 1000, 40000};
-enum { shapes = sizeof counts / sizeof counts[0] };
+enum { number_of_counts = sizeof counts / sizeof counts[0] };
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */
 
@@ -97,18 +105,21 @@ enum { shapes = sizeof counts / sizeof counts[0] };
 #define BOR(a, b) ((a) | (b))
 #define BXOR(a, b) ((a) ^ (b))
 
-/* 0, 1 or 2, different between ranks and elements. */
-static int value(int rank, int i) { return (i + rank * rank + i / 5) % 3; }
+/* 0, 1 or 2. No two ranks have the same vector, so that a rank that is combined twice in place of another one is found. */
+static int value(int rank, int i) {
+  return (int)((((unsigned)(i + 1) * 2654435761u) ^ ((unsigned)(rank + 1) * 2246822519u)) >> 13) % 3;
+}
 
-/* Long vectors with two operations only: they test how a vector is cut, not how elements are combined. */
+/* Long vectors with two operations only: they test how a vector is cut, not how elements are combined. Emulated machines
+   are slow, so they test two counts. */
 static bool is_worthwhile(int count, MPI_Op op) {
   if (emulated() && (count == 1 || count == 1000)) return false;
   return count <= 1000 || op == MPI_SUM || op == MPI_BXOR;
 }
 
 #define CHECK_OP(ctype, mpi_type, name)                                                                   \
-  for (int shape = 0; shape < shapes; shape++) {                                                          \
-    const int count = counts[shape];                                                                      \
+  for (int c = 0; c < number_of_counts; c++) {                                                            \
+    const int count = counts[c];                                                                          \
     if (!is_worthwhile(count, MPI_##name)) continue;                                                      \
     ctype *mine = calloc((size_t)count, sizeof(ctype)), *expected = calloc((size_t)count, sizeof(ctype)); \
     CHECK(mine != NULL && expected != NULL, "no memory");                                                 \
@@ -133,7 +144,7 @@ static bool is_worthwhile(int count, MPI_Op op) {
 #define OTHER_INTEGER(C, M) ARITHMETIC(C, M) ORDER(C, M) BITWISE(C, M)
 #define REAL(C, M) ARITHMETIC(C, M) ORDER(C, M)
 
-/* A function for each datatype: equal_NAME() and check_NAME(). */
+/* Two functions for each datatype: equal_NAME(), which CHECK_OP uses as `equal`, and check_NAME(). */
 #define DATATYPE(name, C, OPS)                                        \
   static bool equal_##name(const void *a, const void *b, int count) { \
     const C *x = a, *y = b;                                           \
@@ -192,8 +203,8 @@ DATATYPE(BYTE, unsigned char, BITWISE)
     return true;                                                                                                \
   }                                                                                                             \
   static void check_pair_##name(bool largest) {                                                                 \
-    for (int shape = 0; shape < shapes; shape++) {                                                              \
-      const int count = counts[shape];                                                                          \
+    for (int c = 0; c < number_of_counts; c++) {                                                                \
+      const int count = counts[c];                                                                              \
       pair_##name *mine = calloc((size_t)count, sizeof *mine), *best = calloc((size_t)count, sizeof *best);     \
       CHECK(mine != NULL && best != NULL, "no memory");                                                         \
       for (int i = 0; i < count; i++) {                                                                         \

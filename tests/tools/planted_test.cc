@@ -12,7 +12,7 @@ namespace {
 using plan::Collective;
 
 // No rank waits, so a rank may read data that is not there yet.
-plan::Plan without_waits(const algo::Request& request) {
+plan::Plan without_waits(const algo::PlanRequest& request) {
   plan::Plan plan = algo::find(Collective::bcast, "flat_read")->make(request);
   for (plan::Program& program : plan.programs)
     for (plan::Lane& lane : program.lanes)

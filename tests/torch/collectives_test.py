@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every collective of the backend, on all ranks of one job in lockstep."""
+"""Every collective of the backend. run.py starts pytest on every rank of one job, so the tests run in step."""
 import datetime
 import operator
 import warnings
 
 import pytest
 
-from job import RANK, SIZE, VERSION, all_values, dist, folded, init, since, torch, torch_coll, values
+from job import COUNT, RANK, SIZE, VERSION, all_values, dist, folded, init, since, torch, torch_coll, values
 
 REDUCED = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32,
            torch.float64, torch.complex64, torch.complex128]
@@ -21,14 +21,14 @@ def job():
     dist.destroy_process_group()
 
 
-def raw(tensor):
-    """Returns the bits of a tensor, so that types without comparison can be compared."""
+def as_bytes(tensor):
+    """The bytes of a tensor, so that tensors of types without comparison can be compared."""
     flat = tensor.contiguous().view(-1)
     return flat.to(torch.uint8) if tensor.dtype == torch.bool else flat.view(torch.uint8)
 
 
-def bits(count, dtype, seed):
-    """A tensor of any type with bytes that depend on the seed; 0 or 1 for bool."""
+def any_values(count, dtype, seed):
+    """A tensor of any type whose bytes depend on the seed; they are below 100, so that no value is NaN."""
     if dtype == torch.bool:
         return (torch.arange(count) + seed) % 3 == 0
     element = torch.empty(0, dtype=dtype).element_size()
@@ -73,14 +73,15 @@ class TestReductions:
         for op, function in ((dist.ReduceOp.SUM, operator.or_), (dist.ReduceOp.MAX, operator.or_),
                              (dist.ReduceOp.PRODUCT, operator.and_), (dist.ReduceOp.MIN, operator.and_),
                              (dist.ReduceOp.BXOR, operator.xor)):
-            tensor = bits(9, torch.bool, RANK)
+            tensor = any_values(9, torch.bool, RANK)
             dist.all_reduce(tensor, op)
-            assert torch.equal(tensor, folded([bits(9, torch.bool, r) for r in range(SIZE)], function))
+            assert torch.equal(tensor, folded([any_values(9, torch.bool, r) for r in range(SIZE)], function))
 
     def test_premul_sum(self):
         make = getattr(torch.distributed, "_make_nccl_premul_sum", None)
         if make is None:
             pytest.skip("this torch was built without the factory of PREMUL_SUM")
+        # The factory of torch 1.13 takes a list of tensors.
         in_tensor = torch.tensor([0.25]) if VERSION >= (2, 0) else [torch.tensor([0.25])]
         for given, factor in ((0.5, 0.5), (in_tensor, 0.25)):
             tensor = values(RANK)
@@ -102,6 +103,7 @@ class TestReductions:
         gloo = dist.new_group(backend="gloo")
         other = parts[RANK].clone()
         dist.all_reduce(other, group=gloo)
+        # SIZE additions in gloo's order, log2 SIZE in libcoll's, each rounded once.
         bound = (SIZE.bit_length() + SIZE) * torch.finfo(torch.float32).eps * sum(part.abs() for part in parts)
         assert ((tensor - other).abs() <= bound).all()
 
@@ -139,25 +141,25 @@ class TestReductions:
 class TestMoves:
     @pytest.mark.parametrize("dtype", MOVED, ids=str)
     def test_every_type(self, dtype):
-        mine, everything = bits(6, dtype, RANK), [bits(6, dtype, r) for r in range(SIZE)]
+        mine, everything = any_values(6, dtype, RANK), [any_values(6, dtype, r) for r in range(SIZE)]
         tensor = mine.clone()
         dist.broadcast(tensor, SIZE - 1)
-        assert torch.equal(raw(tensor), raw(everything[-1]))
+        assert torch.equal(as_bytes(tensor), as_bytes(everything[-1]))
         outputs = [torch.empty_like(mine) for _ in range(SIZE)]
         dist.all_gather(outputs, mine)
-        assert all(torch.equal(raw(a), raw(b)) for a, b in zip(outputs, everything))
-        inputs = list(bits(6 * SIZE, dtype, RANK).chunk(SIZE))
+        assert all(torch.equal(as_bytes(a), as_bytes(b)) for a, b in zip(outputs, everything))
+        inputs = list(any_values(6 * SIZE, dtype, RANK).chunk(SIZE))
         dist.all_to_all(outputs, inputs)
         for r in range(SIZE):
-            assert torch.equal(raw(outputs[r]), raw(bits(6 * SIZE, dtype, r).chunk(SIZE)[RANK]))
+            assert torch.equal(as_bytes(outputs[r]), as_bytes(any_values(6 * SIZE, dtype, r).chunk(SIZE)[RANK]))
 
     def test_gather_and_scatter(self):
         for root in range(SIZE):
-            outputs = [torch.empty(24) for _ in range(SIZE)] if RANK == root else None
+            outputs = [torch.empty(COUNT) for _ in range(SIZE)] if RANK == root else None
             dist.gather(values(RANK), outputs, root)
             if RANK == root:
                 assert all(torch.equal(a, b) for a, b in zip(outputs, all_values()))
-            output = torch.empty(24)
+            output = torch.empty(COUNT)
             dist.scatter(output, all_values() if RANK == root else None, root)
             assert torch.equal(output, values(RANK))
 
@@ -191,25 +193,25 @@ class TestMoves:
         whole = torch.zeros(6, 8)
         part = whole[:, ::2].t()
         assert not part.is_contiguous()
-        part.copy_(values(RANK).view(4, 6))
+        part.copy_(values(RANK).view(4, COUNT // 4))
         dist.all_reduce(part)
-        assert torch.equal(part, folded(all_values(), operator.add).view(4, 6))
+        assert torch.equal(part, folded(all_values(), operator.add).view(4, COUNT // 4))
         assert (whole[:, 1::2] == 0).all()
         outputs = [torch.zeros(6, 4).t() for _ in range(SIZE)]
         dist.all_gather(outputs, values(RANK).view(6, 4).t())
         assert all(torch.equal(outputs[r], values(r).view(6, 4).t()) for r in range(SIZE))
-        tensor = torch.zeros(4, 6).t() if RANK else values(0).view(4, 6).t()
+        tensor = torch.zeros(4, 6).t() if RANK else values(0).view(4, COUNT // 4).t()
         dist.broadcast(tensor, 0)
-        assert torch.equal(tensor, values(0).view(4, 6).t())
+        assert torch.equal(tensor, values(0).view(4, COUNT // 4).t())
 
     def test_lazy_negation(self):
         tensor = (values(RANK, dtype=torch.complex64) * 1j).conj().imag
         assert tensor.is_neg()
-        outputs = [torch.empty(24) for _ in range(SIZE)]
+        outputs = [torch.empty(COUNT) for _ in range(SIZE)]
         dist.all_gather(outputs, tensor)
         assert torch.equal(outputs[-1], -values(SIZE - 1))
 
-    def test_nothing(self):
+    def test_empty_tensors(self):
         tensor = torch.empty(0)
         dist.all_reduce(tensor)
         dist.broadcast(tensor, 0)
@@ -220,9 +222,9 @@ class TestMoves:
         dist.broadcast(parameter.detach(), 0)
         assert torch.equal(parameter, values(0))
         with torch.inference_mode():
-            tensor = values(RANK).view(4, 6).t()
+            tensor = values(RANK).view(4, COUNT // 4).t()
             dist.all_reduce(tensor)
-        assert torch.equal(tensor, folded(all_values(), operator.add).view(4, 6).t())
+        assert torch.equal(tensor, folded(all_values(), operator.add).view(4, COUNT // 4).t())
 
     def test_memory_that_peers_map(self):
         tensor = torch_coll.empty(70000, 3)
@@ -236,7 +238,7 @@ class TestMoves:
         with pytest.raises((RuntimeError, ValueError), match="elements for .* blocks|output tensor size"):
             (getattr(dist, "all_gather_into_tensor", None) or dist._all_gather_base)(torch.empty(5), torch.empty(7))
         with pytest.raises((RuntimeError, ValueError), match="rows cannot be split|do not add up"):
-            splits = [] if SIZE > 1 else [3]
+            splits = [] if SIZE > 1 else [3]  # even splits that do not divide SIZE + 1; one whose sum is wrong
             dist.all_to_all_single(torch.empty(SIZE + 1), torch.empty(SIZE + 1), splits, splits)
 
 
@@ -246,7 +248,7 @@ class TestOthers:
         if SIZE == 1:
             pytest.skip("one rank has no other to send to")
         work = dist.isend(values(RANK), to)
-        tensor = torch.empty(24)
+        tensor = torch.empty(COUNT)
         dist.recv(tensor, source)
         work.wait()
         assert torch.equal(tensor, values(source))
@@ -281,7 +283,7 @@ class TestOthers:
     def test_all_reduce_coalesced(self):
         tensors = [values(RANK, n) for n in (1, 5, 1000)]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # torch calls it deprecated
             dist.all_reduce_coalesced(tensors)
         for n, tensor in zip((1, 5, 1000), tensors):
             assert torch.equal(tensor, folded(all_values(n), operator.add))
@@ -301,17 +303,19 @@ class TestOthers:
         with _coalescing_manager():
             for n, output in zip((2, 3), outputs):
                 dist.all_gather_into_tensor(output, values(RANK, n))
-        assert torch.equal(outputs[1], torch.cat(all_values(3)))
+        for n, output in zip((2, 3), outputs):
+            assert torch.equal(output, torch.cat(all_values(n)))
         outputs = [torch.empty(n) for n in (2, 3)]
         with _coalescing_manager():
             for n, output in zip((2, 3), outputs):
                 dist.reduce_scatter_tensor(output, values(RANK, n * SIZE))
-        assert torch.equal(outputs[1], folded(all_values(3 * SIZE), operator.add).chunk(SIZE)[RANK])
+        for n, output in zip((2, 3), outputs):
+            assert torch.equal(output, folded(all_values(n * SIZE), operator.add).chunk(SIZE)[RANK])
 
     def test_groups(self):
         odd = dist.new_group([r for r in range(SIZE) if r % 2 == 1] or [0])
         even = dist.new_group([r for r in range(SIZE) if r % 2 == 0])
-        mine = [r for r in range(SIZE) if r % 2 == RANK % 2] if SIZE > 1 else [0]
+        mine = [r for r in range(SIZE) if r % 2 == RANK % 2]
         tensor = values(RANK)
         dist.all_reduce(tensor, group=odd if RANK % 2 else even)
         assert torch.equal(tensor, folded([values(r) for r in mine], operator.add))

@@ -26,7 +26,10 @@ def init(timeout_s=120, backend="coll"):
                             timeout=datetime.timedelta(seconds=timeout_s))
 
 
-def values(rank, count=24, dtype=torch.float32):
+COUNT = 24  # elements of values()
+
+
+def values(rank, count=COUNT, dtype=torch.float32):
     """Returns the input of `rank`: small numbers that differ between ranks and places, exact in every type."""
     small = (torch.arange(count) * 5 % 7 + 3 * rank + 1) % 11 + 1
     return (small % 2).to(torch.bool) if dtype == torch.bool else small.to(dtype)

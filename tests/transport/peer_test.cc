@@ -2,6 +2,7 @@
 // Memory of another process; segments; and the state of the own memory after fork().
 #include "transport/peer.h"
 
+#include "../child.h"
 #include "comm/collectives.h"
 #include "transport/arena.h"
 #include "transport/cma.h"
@@ -17,10 +18,11 @@
 
 using namespace ranks;
 using namespace coll::transport;
+using coll::test::exit_status_of;
 
 namespace {
 
-// The addresses that rank 0 passes to the others.
+// What each rank shows to the other one.
 struct Shown {
   Address address;
   uint64_t private_memory;
@@ -47,7 +49,7 @@ TEST(Peer, IsReachedByMappingAndByTheKernel) {
       RANK_CHECK(c, peer == Peer::reach(other.address));
       RANK_CHECK(c, !peer->same_process());
       const auto reached = [&](int descriptor, uint64_t offset) { return peer->arena(descriptor, offset); };
-      // Not in its arena; not mapped; beyond its end.
+      // The descriptor of another file, one that is not open, and an offset beyond the arena, of which both are equally long.
       RANK_CHECK(c, reached(0, other.arena_offset) == nullptr && reached(1000, other.arena_offset) == nullptr);
       RANK_CHECK(c, reached(other.arena_descriptor, arena->bytes()) == nullptr);
       const char* there = reached(other.arena_descriptor, other.arena_offset);
@@ -56,13 +58,13 @@ TEST(Peer, IsReachedByMappingAndByTheKernel) {
       RANK_CHECK(c, there == reached(other.arena_descriptor, other.arena_offset));
       RANK_CHECK(c, there[9'999] == 'A' + 1 - c.rank);
       std::vector<char> here(300'000);
-      int error = cma_read(peer->pid(), here.data(), other.private_memory, here.size());
+      int error = cma_read(other.address.pid, here.data(), other.private_memory, here.size());
       // The rest needs CMA.
       if (error != EPERM && error != ENOSYS) {
         RANK_CHECK(c, error == 0 && here == std::vector<char>(300'000, char('a' + 1 - c.rank)));
-        RANK_CHECK(c, cma_read(peer->pid(), here.data(), 8, 16) == EFAULT);
+        RANK_CHECK(c, cma_read(other.address.pid, here.data(), 8, 16) == EFAULT);
         c.meet();
-        if (c.rank == 0) RANK_CHECK(c, cma_write(peer->pid(), other.private_memory + 5, "xyz", 3) == 0);
+        if (c.rank == 0) RANK_CHECK(c, cma_write(other.address.pid, other.private_memory + 5, "xyz", 3) == 0);
       } else {
         c.meet();
       }
@@ -198,11 +200,9 @@ TEST(Peer, ThatHasEndedCannotBeRead) {
   EXPECT_EQ(error, ESRCH);
 }
 
-// Runs children one after the other and returns their exit status, or -1 for one that did not exit.
-int exit_status_of(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+coll_bootstrap bootstrap_alone() {
+  return {sizeof(coll_bootstrap), 0, 1,
+          [](const void* send, void* recv, size_t bytes, void*) { return memcpy(recv, send, bytes), 0; }, nullptr};
 }
 
 // The child has a private copy, and the parent does not notice its changes. The child can become a rank of its own.
@@ -219,7 +219,7 @@ TEST(Fork, TheChildHasAPrivateCopyOfTheMemory) {
 
     int ready[2], go[2];
     RANK_CHECK(c, pipe(ready) == 0 && pipe(go) == 0);
-    pid_t looks = fork();
+    const pid_t looks = fork();
     if (looks == 0) {
       char word;
       for (size_t i = 0; i < n; i += 2) data[i]++;
@@ -237,6 +237,8 @@ TEST(Fork, TheChildHasAPrivateCopyOfTheMemory) {
       if (grandchild == 0) _exit(data[5] == 55 && data[7] == input(c.rank, 7, 1) ? 0 : 5);
       _exit(exit_status_of(grandchild));
     }
+    close(ready[1]);  // so that the end of the child ends the read
+    close(go[0]);
     char word;
     RANK_CHECK(c, read(ready[0], &word, 1) == 1);
     bool same = true;
@@ -246,7 +248,7 @@ TEST(Fork, TheChildHasAPrivateCopyOfTheMemory) {
     for (size_t i = 0; i < n; i++) data[i] = 0;
     RANK_CHECK(c, write(go[1], "g", 1) == 1);
     RANK_CHECK(c, exit_status_of(looks) == 0);
-    for (int end : {ready[0], ready[1], go[0], go[1]}) close(end);
+    for (int end : {ready[0], go[1]}) close(end);
     for (size_t i = 0; i < n; i++) data[i] = input(c.rank, i, 1);
 
     pid_t starts_anew = fork();
@@ -255,9 +257,7 @@ TEST(Fork, TheChildHasAPrivateCopyOfTheMemory) {
       void* own = nullptr;
       if (coll_mem_alloc(10'000, &own) != COLL_OK) _exit(2);
       memset(own, 7, 10'000);
-      coll_bootstrap alone{
-          sizeof alone, 0, 1,
-          [](const void* send, void* recv, size_t bytes, void*) { return memcpy(recv, send, bytes), 0; }, nullptr};
+      const coll_bootstrap alone = bootstrap_alone();
       coll_comm* single = nullptr;
       if (coll_comm_create(&alone, &single) != COLL_OK) _exit(3);
       uint32_t one = 1, sum = 0;
@@ -310,9 +310,7 @@ TEST(Fork, WhileOtherThreadsAllocate) {
 TEST(Fork, ParentAndChildMayBeRanks) {
   Shared* shared = make_shared_memory(2);
   Context parent{shared, 0, 2, false};
-  coll_bootstrap alone{sizeof alone, 0, 1,
-                       [](const void* send, void* recv, size_t bytes, void*) { return memcpy(recv, send, bytes), 0; },
-                       nullptr};
+  const coll_bootstrap alone = bootstrap_alone();
   coll_comm* single = nullptr;
   ASSERT_EQ(coll_comm_create(&alone, &single), COLL_OK) << coll_last_error();
   auto meet = [](Context& c) {
@@ -328,10 +326,7 @@ TEST(Fork, ParentAndChildMayBeRanks) {
     _exit(c.failed() ? 1 : 0);
   }
   meet(parent);
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-      << shared->failure[1] << (WIFSIGNALED(status) ? "signal" : "");
+  EXPECT_EQ(exit_status_of(child), 0) << shared->failure[1];
   EXPECT_STREQ(shared->failure[0], "");
   EXPECT_EQ(coll_comm_free(single), COLL_OK);
 }

@@ -6,7 +6,6 @@
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,10 +13,12 @@
 #include <filesystem>
 #include <map>
 
+#include "../child.h"
 #include "transport/shared_file.h"
 
 namespace {
 
+using coll::test::in_child;
 using coll::transport::page_bytes;
 using coll::transport::Segment;
 
@@ -45,15 +46,6 @@ std::map<int, int> processors_by_node() {
   return processors;
 }
 
-// In a child, which reports through its exit status.
-template <typename Function>
-bool in_child(Function&& function) {
-  const pid_t child = fork();
-  if (child == 0) _exit(function() ? 0 : 1);
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 TEST(Segment, HasAPolicyIndependentOfItsProcesses) {
   if (policy_at(nullptr) == -1 && errno == ENOSYS) GTEST_SKIP() << "this kernel has no NUMA policies";
   const unsigned long first_node = 1;
@@ -65,10 +57,13 @@ TEST(Segment, HasAPolicyIndependentOfItsProcesses) {
   char* const middle = segment->base() + 40 * page_bytes();
   EXPECT_EQ(policy_at(middle), MPOL_LOCAL);
   const auto address = segment->address();
-  EXPECT_TRUE(in_child([&] {
-    const std::shared_ptr<Segment> reached = Segment::reach(address, problem);
-    return reached != nullptr && policy_at(reached->base() + 40 * page_bytes()) == MPOL_LOCAL;
-  }));
+  EXPECT_EQ(in_child([&] {
+              const std::shared_ptr<Segment> reached = Segment::reach(address, problem);
+              CHILD_CHECK(reached != nullptr);
+              CHILD_CHECK(policy_at(reached->base() + 40 * page_bytes()) == MPOL_LOCAL);
+              return 0;
+            }),
+            0);
   syscall(SYS_set_mempolicy, MPOL_DEFAULT, nullptr, 0);
 }
 
@@ -83,15 +78,17 @@ TEST(Segment, IsCommittedWhereItIsWrittenFirst) {
   for (const auto& [node, cpu] : processors) {
     page += page_bytes();
     const ptrdiff_t offset = page - segment->base();
-    EXPECT_TRUE(in_child([&, cpu = cpu] {
+    const int failed = in_child([&, cpu = cpu] {
       cpu_set_t one;
       CPU_ZERO(&one);
       CPU_SET(size_t(cpu), &one);
       const std::shared_ptr<Segment> reached = Segment::reach(address, problem);
-      if (sched_setaffinity(0, sizeof one, &one) != 0 || reached == nullptr) return false;
+      CHILD_CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+      CHILD_CHECK(reached != nullptr);
       reached->base()[offset] = 1;
-      return true;
-    }));
+      return 0;
+    });
+    EXPECT_EQ(failed, 0);
     EXPECT_EQ(*page, 1);
     EXPECT_EQ(node_of(page), node);
   }

@@ -9,6 +9,8 @@
 
 namespace coll::tools {
 
+// Each returns a whole script, ending in a line break. `commands`: those of CommandLine::summary(), which include the
+// program itself, whose path is "".
 std::string bash_completion(const std::vector<CommandSummary>& commands);
 std::string zsh_completion(const std::vector<CommandSummary>& commands);
 std::string fish_completion(const std::vector<CommandSummary>& commands);

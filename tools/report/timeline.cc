@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Section 4: one operation of all ranks, from a timeline in Chrome's trace format.
+// The timeline of a report: one operation of all ranks, from a file in Chrome's trace format.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -27,6 +27,7 @@ class Words {
     if (fresh) words_.push_back(word);
     return at->second;
   }
+  bool knows(const std::string& word) const { return numbers_.contains(word); }
   const ordered_json& all() const { return words_; }
 
  private:
@@ -34,29 +35,37 @@ class Words {
   ordered_json words_ = ordered_json::array();
 };
 
-double at_us(const ordered_json& event, const char* key) {
+// 0: there is no number of that name.
+double number_in(const ordered_json& event, const char* key) {
   return event.contains(key) && event[key].is_number() ? event[key].get<double>() : 0;
 }
-std::string name_in(const ordered_json& event, const char* key) {
+// "": there is no text of that name.
+std::string text_in(const ordered_json& event, const char* key) {
   return event.contains(key) && event[key].is_string() ? event[key].get<std::string>() : "";
 }
 
-void add_event(const ordered_json& event, Trace& trace) {
+const ordered_json& object_in(const ordered_json& event, const char* key) {
   static const ordered_json nothing = ordered_json::object();
-  const std::string what = name_in(event, "ph"), name = name_in(event, "name");
-  const ordered_json& more = event.contains("args") && event["args"].is_object() ? event["args"] : nothing;
-  const int row = whole_int(at_us(event, "tid"));
-  if (what == "M" && name == "process_name") trace.name = name_in(more, "name");
-  if (what == "M" && name == "thread_name") trace.rows[row] = name_in(more, "name");
-  const std::string id = event.contains("id") ? event["id"].dump() : "";
-  if (what == "s") trace.sources[id] = {row, at_us(event, "ts")};
-  if (what == "f") trace.targets.emplace_back(id, End{row, at_us(event, "ts")});
-  if (what == "X")
-    trace.slices.push_back({row, name, at_us(event, "ts"), at_us(event, "dur"), whole(at_us(more, "pass")),
-                            whole(at_us(more, "bytes")), name_in(more, "step")});
+  return event.contains(key) && event[key].is_object() ? event[key] : nothing;
 }
 
-double to_ns(double us) { return std::round(us * 1000) / 1000; }
+// Phases of Chrome's format: "M" metadata, "s" and "f" start and end of an arrow, "X" a step.
+void add_event(const ordered_json& event, Trace& trace) {
+  const std::string what = text_in(event, "ph"), name = text_in(event, "name");
+  const ordered_json& more = object_in(event, "args");
+  const int row = whole_int(number_in(event, "tid"));
+  if (what == "M" && name == "process_name") trace.name = text_in(more, "name");
+  if (what == "M" && name == "thread_name") trace.rows[row] = text_in(more, "name");
+  const std::string id = event.contains("id") ? event["id"].dump() : "";
+  if (what == "s") trace.sources[id] = {row, number_in(event, "ts")};
+  if (what == "f") trace.targets.emplace_back(id, End{row, number_in(event, "ts")});
+  if (what == "X")
+    trace.slices.push_back({row, name, number_in(event, "ts"), number_in(event, "dur"), whole(number_in(more, "pass")),
+                            whole(number_in(more, "bytes")), text_in(more, "step")});
+}
+
+// Microseconds, rounded to whole nanoseconds.
+double rounded(double us) { return std::round(us * 1000) / 1000; }
 
 // Sorts steps by their begin. Adds rows without a name by their number, which is the order of the ranks.
 void order(Trace& trace) {
@@ -66,7 +75,7 @@ void order(Trace& trace) {
 
 // The critical path through all steps of the file. `hops` has those that start before `shown_us` and need no step
 // beyond the first `shown`, about as many as fit into `most_bytes`.
-ordered_json path_of(const CriticalPath& path, const Trace& trace, const std::map<int, int>& place, size_t shown,
+ordered_json path_of(const CriticalPath& path, const Trace& trace, const std::map<int, int>& index_of_row, size_t shown,
                      double shown_us, size_t most_bytes) {
   std::map<std::string, double> spent{{"copy", 0}, {"reduce", 0}, {"wait", 0}, {"start", 0}, {"other", 0}};
   std::set<std::string> ranks;
@@ -77,14 +86,15 @@ ordered_json path_of(const CriticalPath& path, const Trace& trace, const std::ma
     ranks.insert(rank_of(trace.rows.at(hop.row)));
     const ptrdiff_t step = hop.step == nullptr ? -1 : hop.step - trace.slices.data();
     if (hop.begin_us < shown_us && step < ptrdiff_t(shown) && hops.size() * hop_bytes < most_bytes)
-      hops.push_back({place.at(hop.row), to_ns(hop.begin_us), to_ns(hop.end_us - hop.begin_us), step});
+      hops.push_back({index_of_row.at(hop.row), rounded(hop.begin_us), rounded(hop.end_us - hop.begin_us), step});
   }
-  for (auto& [kind, us] : spent) us = to_ns(us);
+  for (auto& [kind, us] : spent) us = rounded(us);
   ordered_json unmatched_wait;
   if (path.unmatched_wait != nullptr)
     unmatched_wait = trace.rows.at(path.unmatched_wait->row) + ": " + path.unmatched_wait->text;
-  return {{"begin_us", to_ns(path.begin_us)}, {"end_us", to_ns(path.end_us)}, {"us", spent}, {"ranks", ranks.size()},
-          {"pieces", path.hops.size()},       {"lost", unmatched_wait},       {"hops", hops}};
+  return {
+      {"begin_us", rounded(path.begin_us)}, {"end_us", rounded(path.end_us)}, {"us", spent}, {"ranks", ranks.size()},
+      {"pieces", path.hops.size()},         {"lost", unmatched_wait},         {"hops", hops}};
 }
 
 }  // namespace
@@ -99,15 +109,14 @@ ordered_json timeline_section(const std::string& file, size_t most_bytes) {
     if (event.is_object()) add_event(event, trace);
   if (trace.slices.empty()) throw Failure(fmt::format("--trace {}: the timeline has no steps", file));
   order(trace);
-  std::map<int, int> place;
+  std::map<int, int> index_of_row;  // in `rows`, by row number
   ordered_json rows = ordered_json::array(), slices = ordered_json::array(), arrows = ordered_json::array();
   for (const auto& [row, name] : trace.rows) {
-    place.emplace(row, int(rows.size()));
+    index_of_row.emplace(row, int(rows.size()));
     rows.push_back(name);
   }
   // Optional facts: whether the timeline was simulated or recorded, and which call it shows.
-  static const ordered_json nothing = ordered_json::object();
-  const ordered_json& about = json.contains("otherData") && json["otherData"].is_object() ? json["otherData"] : nothing;
+  const ordered_json& about = object_in(json, "otherData");
   const CriticalPath path = critical_path(trace);
   // Show the earliest steps that fit; longer traces can be viewed with Perfetto. A quarter of the space is for arrows,
   // at most an eighth for the critical path.
@@ -116,34 +125,33 @@ ordered_json timeline_section(const std::string& file, size_t most_bytes) {
   size_t used = 0;
   double end_us = 0, shown_us = std::numeric_limits<double>::infinity();
   for (const Slice& slice : trace.slices) {
-    const size_t before = words.all().size(), word = words.number(slice.text);
-    used += slice_bytes + (words.all().size() > before ? slice.text.size() + 3 : 0);
+    used += slice_bytes + (words.knows(slice.text) ? 0 : slice.text.size() + 3);
     if (used > most_bytes / 4 * 3 - path_bytes) {
       shown_us = slice.begin_us;
       break;
     }
     end_us = std::max(end_us, slice.begin_us + slice.us);
-    slices.push_back({place[slice.row], kinds.number(slice.kind), to_ns(slice.begin_us), to_ns(slice.us), word,
-                      slice.pass, slice.bytes});
+    slices.push_back({index_of_row[slice.row], kinds.number(slice.kind), rounded(slice.begin_us), rounded(slice.us),
+                      words.number(slice.text), slice.iteration, slice.bytes});
   }
   for (const auto& [id, to] : trace.targets) {
     const auto from = trace.sources.find(id);
     if (from == trace.sources.end() || to.us > shown_us || arrows.size() * arrow_bytes > most_bytes / 4) continue;
-    if (!place.contains(from->second.row) || !place.contains(to.row)) continue;
-    arrows.push_back({place[from->second.row], to_ns(from->second.us), place[to.row], to_ns(to.us)});
+    if (!index_of_row.contains(from->second.row) || !index_of_row.contains(to.row)) continue;
+    arrows.push_back({index_of_row[from->second.row], rounded(from->second.us), index_of_row[to.row], rounded(to.us)});
   }
-  const ordered_json of_path = path_of(path, trace, place, slices.size(), shown_us, path_bytes);
+  const ordered_json of_path = path_of(path, trace, index_of_row, slices.size(), shown_us, path_bytes);
   return {{"name", trace.name},
-          {"origin", name_in(about, "origin")},
-          {"machine", name_in(about, "machine")},
-          {"bytes", about.contains("bytes") ? ordered_json(whole(at_us(about, "bytes"))) : ordered_json()},
-          {"transport", name_in(about, "transport")},
+          {"origin", text_in(about, "origin")},
+          {"machine", text_in(about, "machine")},
+          {"bytes", about.contains("bytes") ? ordered_json(whole(number_in(about, "bytes"))) : ordered_json()},
+          {"transport", text_in(about, "transport")},
           {"file", std::filesystem::path(file).filename().string()},
           {"rows", rows},
           {"path", of_path},
           {"kinds", kinds.all()},
           {"words", words.all()},
-          {"end_us", to_ns(end_us)},
+          {"end_us", rounded(end_us)},
           {"recorded", trace.slices.size()},
           {"slices", slices},
           {"arrows", arrows}};

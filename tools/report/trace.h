@@ -15,7 +15,7 @@ struct Slice {
   int row = 0;
   std::string kind;
   double begin_us = 0, us = 0;
-  uint64_t pass = 0, bytes = 0;
+  uint64_t iteration = 0, bytes = 0;  // iteration of the loop, "pass" in the file
   std::string text;
   double end_us() const { return begin_us + us; }
 };

@@ -51,7 +51,7 @@ std::vector<Method> usual_methods(const Cell& cell) {
           method.parameters.chunk_bytes = uint32_t(chunk);
           method.parameters.depth = chunk >= cell.bytes ? uint16_t(1) : audited_depth;
           if (algorithm.reads.k) method.parameters.k = k;
-          const algo::Request request{.hierarchy = &cell.machine->hierarchy, .parameters = method.parameters};
+          const algo::PlanRequest request{.hierarchy = &cell.machine->hierarchy, .parameters = method.parameters};
           if (!algorithm.applies(request)) continue;
           if (algorithm.refuses != nullptr && !algorithm.refuses(request).empty()) continue;
           methods.push_back(method);

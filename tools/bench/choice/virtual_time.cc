@@ -53,7 +53,7 @@ VirtualTimes::Key VirtualTimes::key_of(const Method& method) {
 const plan::Plan& VirtualTimes::plan_of(const Method& method) {
   const auto found = plans_.find(key_of(method));
   if (found != plans_.end()) return found->second;
-  const algo::Request request{.hierarchy = &machine_.hierarchy, .parameters = method.parameters};
+  const algo::PlanRequest request{.hierarchy = &machine_.hierarchy, .parameters = method.parameters};
   return plans_.emplace(key_of(method), method.algorithm->make(request)).first->second;
 }
 

@@ -55,7 +55,7 @@ std::vector<tune::Choice> choices_of(const algo::Algorithm& algorithm, size_t by
     for (int width : widths) {
       if (algorithm.reads.k) parameters.k = uint16_t(width);
       if (algorithm.reads.j) parameters.j = uint16_t(width);
-      const algo::Request request{.hierarchy = &hierarchy, .parameters = parameters};
+      const algo::PlanRequest request{.hierarchy = &hierarchy, .parameters = parameters};
       if (algorithm.applies != nullptr && !algorithm.applies(request)) continue;
       if (algorithm.refuses != nullptr && !algorithm.refuses(request).empty()) continue;
       choices.push_back({&algorithm, parameters, false, kernel_copies});

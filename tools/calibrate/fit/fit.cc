@@ -76,7 +76,7 @@ void Fitting::lines() {
   const std::vector<Point> readers = measured_.of(Quantity::lines);
   table().line_ns = otherwise_.line_ns;
   if (readers.size() < 2) {
-    lacks("line", fmt::format("needs four processors; value of the built-in table '{}'", otherwise_.name));
+    lacks("line", fmt::format("needs three processors; value of the built-in table '{}'", otherwise_.name));
     return;
   }
   const Point &few = readers.front(), &many = readers.back();

@@ -18,7 +18,7 @@ std::vector<Pair> pairs_of(const MeasureTask& task) {
 }
 
 void Probes::add_lines() {
-  constexpr int trips = 50, lines = 8;
+  constexpr int trips = 50, lines = 8;  // 50 trips: the first, which also fetches the line, weighs 2 %
   for (const Pair& pair : pairs_of(task_)) {
     const int other = pair.other;
     const auto both = [other](int process) { return process == 0 || process == other; };
@@ -38,7 +38,8 @@ void Probes::add_lines() {
     add({.quantity = Quantity::flag, .distance = pair.distance}, both, plain(begin), plain(play), 2 * trips * lines);
   }
   if (n_ < 2) return;
-  add({.quantity = Quantity::look, .distance = pairs_of(task_).front().distance}, first(1), plain([this](int self) {
+  // Loads of lines of process 1, which are set already.
+  add({.quantity = Quantity::look}, first(1), plain([this](int self) {
         for (int i = 0; i < Workplace::flag_lines; ++i) at_.lines(self)[i].value.store(1, std::memory_order_relaxed);
       }),
       plain([this](int) {
@@ -47,7 +48,7 @@ void Probes::add_lines() {
       }),
       Workplace::flag_lines);
   for (int readers : {1, n_ - 1}) {
-    if (n_ < 4) break;  // the difference needs a writer, one reader, and more than one reader
+    if (n_ < 3) break;  // the difference needs a writer, one reader, and more than one reader
     add({.quantity = Quantity::lines, .concurrent = readers}, first(readers + 1),
         plain([this](int self) { at_.lines(self)[0].value.store(0, std::memory_order_relaxed); }),
         plain([this](int self) {
@@ -60,8 +61,8 @@ void Probes::add_lines() {
 namespace {
 
 // The steps of a reader in a pipeline that never waits for a peer: wait, copy a line, post.
-plan::Plan passes(int count) {
-  plan::Builder b(plan::Collective::bcast, "passes", 1, 0);
+plan::Plan reader_steps(int count) {
+  plan::Builder b(plan::Collective::bcast, "reader_steps", 1, 0);
   const uint16_t range = b.range({}), ready = b.flag(), read = b.flag();
   auto lane = b.lane(0);
   lane.post(ready, plan::constant(1));
@@ -75,13 +76,13 @@ plan::Plan passes(int count) {
 }  // namespace
 
 void Probes::add_steps() {
-  constexpr int count = 200;
+  constexpr int count = 200;  // long beside begin() and finish()
   struct Alone {
-    plan::Plan plan = passes(count);
+    plan::Plan plan = reader_steps(count);
     exec::ChannelAlone channel;
     exec::Bound bound{plan, channel.channel(), {.shape = plan::Shape(16), .element_bytes = 4}};
     exec::Run run;
-    int from[16] = {}, to[16] = {};
+    int from[16] = {}, to[16] = {};  // one cache line
   };
   // Each process creates its own, since a channel belongs to the process that created it.
   auto alone = std::make_shared<std::unique_ptr<Alone>>();
@@ -97,7 +98,7 @@ void Probes::add_steps() {
                           of.run.finish() == COLL_OK;
         return done ? std::string() : std::string("a plan of one rank failed");
       },
-      3 * count + 1);
+      3 * count + 1);  // three steps for each, and the first post
 }
 
 }  // namespace coll::tools

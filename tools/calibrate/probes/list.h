@@ -12,7 +12,7 @@
 
 namespace coll::tools {
 
-// The first pair of processes at each distance that occurs on the machine.
+// For each distance from process 0 that occurs, the first process at it.
 struct Pair {
   topo::Distance distance;
   int other;  // the partner of process 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sync/scheduling_group.h"
+#include "sync/scheduler_group.h"
 
 #include <fstream>
 #include <functional>
@@ -27,7 +27,7 @@ bool divides_the_core(const std::string& line) {
 
 }  // namespace
 
-uint64_t scheduling_group() {
+uint64_t scheduler_group() {
   std::string group;
   if (first_line("/proc/sys/kernel/sched_autogroup_enabled") == "1") group = first_line("/proc/self/autogroup");
   std::ifstream file("/proc/self/cgroup");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sync/scheduling_group.h"
+#include "sync/scheduler_group.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 
 namespace {
 
-using coll::sync::scheduling_group;
+using coll::sync::scheduler_group;
 
 // Returns the group of a child, in a session of its own or not.
 uint64_t of_child(bool own_session) {
@@ -18,7 +18,7 @@ uint64_t of_child(bool own_session) {
   pid_t child = fork();
   if (child == 0) {
     if (own_session) setsid();
-    uint64_t group = scheduling_group();
+    uint64_t group = scheduler_group();
     _exit(write(ends[1], &group, sizeof group) == sizeof group ? 0 : 1);
   }
   close(ends[1]);
@@ -29,13 +29,13 @@ uint64_t of_child(bool own_session) {
   return group;
 }
 
-TEST(SchedulingGroup, AChildIsInItsParentsGroup) { EXPECT_EQ(of_child(false), scheduling_group()); }
+TEST(SchedulerGroup, AChildIsInItsParentsGroup) { EXPECT_EQ(of_child(false), scheduler_group()); }
 
-TEST(SchedulingGroup, ASessionOfItsOwnIsAGroupWhereTheKernelMakesAutogroups) {
+TEST(SchedulerGroup, ASessionOfItsOwnIsAGroupWhereTheKernelMakesAutogroups) {
   int enabled = 0;
   std::ifstream("/proc/sys/kernel/sched_autogroup_enabled") >> enabled;
-  if (enabled == 1) EXPECT_NE(of_child(true), scheduling_group());
-  else EXPECT_EQ(of_child(true), scheduling_group());
+  if (enabled == 1) EXPECT_NE(of_child(true), scheduler_group());
+  else EXPECT_EQ(of_child(true), scheduler_group());
 }
 
 }  // namespace

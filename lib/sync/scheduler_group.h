@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scheduling groups: the processes among which a yield can give the core to another one.
+// Scheduler groups: the processes among which a yield can give the core to another one.
 //
-// Linux divides a core between scheduling groups first: sched_yield() lets another process of the caller's own group
+// Linux divides a core between scheduler groups first: sched_yield() lets another process of the caller's own group
 // run, but not one of another group. If sched_autogroup_enabled is set, every session is such a group; so is every
 // control group with the cpu controller.
 #pragma once
@@ -12,6 +12,6 @@ namespace coll::sync {
 
 // Returns a number that is equal for two processes of one machine if they are in the same group. Thread safe; reads
 // /proc.
-uint64_t scheduling_group();
+uint64_t scheduler_group();
 
 }  // namespace coll::sync

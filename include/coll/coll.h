@@ -223,7 +223,8 @@ const char *coll_datatype_name(coll_datatype type);
 /* ---- operations ---------------------------------------------------------------------------------------- */
 
 /*
- * An operation is a number: one of the names below, or one that coll_op_create() returned. Where they are defined:
+ * An operation is a number: one of the names below, or one that coll_op_create() or coll_op_create_scaled_sum() returned.
+ * Where they are defined:
  *   SUM, PROD             integers (signed overflow gives an unspecified value), floating point, complex
  *   MIN, MAX              integers, floating point; NaN if an operand is NaN
  *   LAND, LOR, LXOR       integers, COLL_BOOL; the result is 0 or 1
@@ -260,21 +261,38 @@ typedef void (*coll_op_function)(const void *in, void *inout, size_t count, coll
 coll_status coll_op_create(coll_op_function function, int commutative, void *context, coll_op *op);
 
 /*
- * Frees an operation of coll_op_create(). Collectives that use it must have completed, and persistent requests that use
- * it been freed. Its number is then unknown to every function.
+ * Makes an operation that multiplies each rank's input by a factor of that rank, and adds the products: factor_0 *
+ * send_0[i] + factor_1 * send_1[i] + ... . *factor: one element of `type`, copied; `type` is one that COLL_SUM is defined
+ * for. The number goes to *op, and is valid for that datatype and in every communicator of this process, for every
+ * function that reduces. All ranks pass such an operation, of one datatype; the factors may differ. On failure *op is
+ * unchanged.
+ * Each product is rounded to the datatype, also that of 16-bit floats, and the products are then added as COLL_SUM adds:
+ * so the result has the bits of COLL_SUM of vectors that the ranks have multiplied before.
+ * Cost: libcoll writes the products, in one pass, to memory of its own, as much as the input, that peers can map. It reads
+ * the input before the call, or the start of the request, returns. A request keeps that memory until it is freed, a
+ * communicator that of its blocking calls.
+ * Local. Errors: ARG (factor or op is NULL), TYPE, OP (COLL_SUM is not defined for type), NO_MEMORY. Thread safety: full.
+ */
+coll_status coll_op_create_scaled_sum(const void *factor, coll_datatype type, coll_op *op);
+
+/*
+ * Frees an operation of coll_op_create() or coll_op_create_scaled_sum(). Its number is then unknown to every function.
+ * Collectives that use one of coll_op_create() must have completed, and persistent requests that use it been freed; a
+ * scaled sum may be freed at any time, they keep its factor.
  * Local. Errors: OP (built in, never created, or freed already). Thread safety: full.
  */
 coll_status coll_op_free(coll_op op);
 
 /*
- * Returns "sum", "min", ...; "user" for an operation of coll_op_create(); NULL for an unknown one. The string is
- * static.
+ * Returns "sum", "min", ...; "user" for an operation of coll_op_create(), "scaled_sum" for one of
+ * coll_op_create_scaled_sum(); NULL for an unknown one. The string is static.
  * Errors: none. Thread safety: full.
  */
 const char *coll_op_name(coll_op op);
 
 /*
- * Returns non-zero if `op` is defined for `type`; a user-defined operation is for every known datatype.
+ * Returns non-zero if `op` is defined for `type`; a user-defined operation is for every known datatype, a scaled sum for
+ * that of its factor.
  * Errors: none; 0 if op or type is unknown. Thread safety: full.
  */
 int coll_op_defined(coll_op op, coll_datatype type);

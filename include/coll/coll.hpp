@@ -264,6 +264,9 @@ class Operation {
   void create(coll_op_function function, Order order) {
     check(coll_op_create(function, order == Order::any ? 1 : 0, this, &handle_));
   }
+  void create_scaled_sum(const void* factor, coll_datatype type) {
+    check(coll_op_create_scaled_sum(factor, type, &handle_));
+  }
   template <class Work>
   void guard(Work&& work) noexcept {
     if (failed_.load(std::memory_order_relaxed)) return;
@@ -310,6 +313,11 @@ class Callable final : public Operation {
   F function_;
 };
 
+class ScaledSum final : public Operation {
+ public:
+  ScaledSum(const void* factor, coll_datatype type) { create_scaled_sum(factor, type); }
+};
+
 }  // namespace detail
 
 // A user-defined operation on elements of type T. The callable is copied or moved in and is either
@@ -331,10 +339,15 @@ class Op {
   template <class F>
   requires(detail::Elementwise<F, T> || detail::Spanwise<F, T>) explicit Op(F combine, Order order = Order::ranks)
       : operation_(std::make_shared<detail::Callable<T, F>>(std::move(combine), order)) {}
+  // The sum of each rank's input times its own factor, see coll_op_create_scaled_sum(). Throws Error: OP if T has no sum.
+  static Op scaled_sum(const T& factor) requires Combinable<T> {
+    return Op(std::make_shared<detail::ScaledSum>(&factor, datatype_of<T>));
+  }
   coll_op handle() const noexcept { return operation_->handle(); }
   const std::shared_ptr<detail::Operation>& operation() const noexcept { return operation_; }
 
  private:
+  explicit Op(std::shared_ptr<detail::Operation> operation) noexcept : operation_(std::move(operation)) {}
   std::shared_ptr<detail::Operation> operation_;
 };
 

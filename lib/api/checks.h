@@ -3,6 +3,7 @@
 // persistent collective.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -28,6 +29,19 @@ inline uint64_t signature(const coll_comm& comm, Collective collective, size_t b
   for (uint64_t part : {uint64_t(collective), uint64_t(bytes), uint64_t(root), uint64_t(op), uint64_t(type)})
     h = (h ^ part) * 0x100000001b3u, h ^= h >> 29;
   return h;
+}
+
+// The operation for signature(). The numbers of operations that programs create differ between ranks, and so may the
+// factors of a scaled sum.
+inline coll_op op_of_signature(coll_op op, const Call& call) {
+  return call.scaling != nullptr ? coll_op(COLL_OP_END_ + 1) : std::min(op, coll_op(COLL_OP_END_));
+}
+
+// The multiplied input of a scaled sum will be in memory of the library. REQUIRES: the buffers are set.
+inline void set_scaled_input(Call& call) {
+  if (call.scaling == nullptr) return;
+  call.input = call.send;
+  call.in_place = false;
 }
 
 // Each check returns OK, or a status and sets the error message of the thread.

@@ -42,7 +42,7 @@ coll_status make_reduction(Collective collective, const void* send, void* recv, 
   size_t element_bytes = 0;
   if ((status = check_comm(comm)) != COLL_OK || (rooted && (status = check_root(comm, root)) != COLL_OK) ||
       (status = check_vector(count, type, element_bytes)) != COLL_OK ||
-      (status = coll::comm::make_reducer(op, type, call.reducer)) != COLL_OK)
+      (status = coll::comm::make_reducer(op, type, call.reducer, call.scaling)) != COLL_OK)
     return status;
   const int rank = comm->comm->rank();
   const bool has_result = rooted ? rank == root : collective != Collective::exscan || rank != 0;
@@ -62,8 +62,8 @@ coll_status make_reduction(Collective collective, const void* send, void* recv, 
   call.count = count;
   call.element_bytes = element_bytes;
   call.root = root;
-  call.signature =
-      signature(*comm, collective, count * element_bytes, root, op < COLL_OP_END_ ? op : coll_op(COLL_OP_END_), type);
+  set_scaled_input(call);
+  call.signature = signature(*comm, collective, count * element_bytes, root, op_of_signature(op, call), type);
   return COLL_OK;
 }
 

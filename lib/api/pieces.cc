@@ -36,7 +36,7 @@ coll_status check_who(Collective collective, int root, const coll_comm* comm) {
 coll_status set_elements(Collective collective, size_t element_bytes, coll_datatype type, coll_op op, Call& call) {
   if (collective != Collective::reduce_scatter) return COLL_OK;
   call.element_bytes = element_bytes;
-  return coll::comm::make_reducer(op, type, call.reducer);
+  return coll::comm::make_reducer(op, type, call.reducer, call.scaling);
 }
 
 // In place, the input of an alltoall or a reduce-scatter is in recv. For the other collectives this rank's own block is
@@ -76,12 +76,9 @@ coll_status make_regular(Collective collective, const void* send, void* recv, si
   call.count = bytes / call.element_bytes;
   call.root = root;
   set_buffers(collective, send, recv, roles, rank * bytes, call);
+  set_scaled_input(call);
   const bool reduces = collective == Collective::reduce_scatter;
-  call.signature = signature(*comm, collective, bytes, root,
-                             !reduces            ? 0
-                             : op < COLL_OP_END_ ? op
-                                                 : coll_op(COLL_OP_END_),
-                             reduces ? type : 0);
+  call.signature = signature(*comm, collective, bytes, root, op_of_signature(op, call), reduces ? type : 0);
   return COLL_OK;
 }
 
@@ -165,6 +162,7 @@ coll_status make_irregular(Collective collective, Side send, Side recv, coll_dat
   const bool has_all = (send_blocks && roles.sends) || (recv_blocks && roles.receives);
   set_buffers(collective, send.buffer, const_cast<void*>(recv.buffer), roles,
               has_all ? with_blocks.offsets[rank] * element_bytes : 0, call);
+  set_scaled_input(call);
 
   Pieces pieces{.by = by_of(collective)};
   const size_t unit = element_bytes / call.element_bytes;  // collectives that move bytes count bytes; 1 for a reduction
@@ -182,10 +180,7 @@ coll_status make_irregular(Collective collective, Side send, Side recv, coll_dat
   if (send_blocks && roles.sends) pieces.send_offsets = scaled(std::move(from.offsets));
   if (recv_blocks && roles.receives) pieces.recv_offsets = scaled(std::move(to.offsets));
   const bool reduces = collective == Collective::reduce_scatter, known = reduces || collective == Collective::allgather;
-  call.signature = signature(*comm, collective, known ? pieces.digest() : SIZE_MAX, root,
-                             !reduces            ? 0
-                             : op < COLL_OP_END_ ? op
-                                                 : coll_op(COLL_OP_END_),
+  call.signature = signature(*comm, collective, known ? pieces.digest() : SIZE_MAX, root, op_of_signature(op, call),
                              reduces ? type : 0);
   call.pieces = std::make_shared<const Pieces>(std::move(pieces));
   return COLL_OK;

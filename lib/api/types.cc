@@ -16,17 +16,14 @@ const char* coll_datatype_name(coll_datatype type) { return coll::mem::datatype_
 coll_status coll_op_create(coll_op_function function, int commutative, void* context, coll_op* op) {
   return guarded([&] { return coll::comm::create_operation(function, commutative != 0, context, op); });
 }
+coll_status coll_op_create_scaled_sum(const void* factor, coll_datatype type, coll_op* op) {
+  return guarded([&] { return coll::comm::create_scaled_sum(factor, type, op); });
+}
 coll_status coll_op_free(coll_op op) {
   return guarded([&] { return coll::comm::free_operation(op); });
 }
-const char* coll_op_name(coll_op op) {
-  if (op < COLL_OP_END_) return coll::mem::op_name(op);
-  return coll::comm::is_user_operation(op) ? "user" : nullptr;
-}
-int coll_op_defined(coll_op op, coll_datatype type) {
-  if (op < COLL_OP_END_) return coll::mem::op_defined(op, type);
-  return coll::comm::is_user_operation(op) && coll::mem::datatype_size(type) != 0;
-}
+const char* coll_op_name(coll_op op) { return coll::comm::operation_name(op); }
+int coll_op_defined(coll_op op, coll_datatype type) { return coll::comm::operation_defined(op, type); }
 
 coll_status coll_mem_alloc(size_t bytes, void** memory) {
   if (memory == nullptr) return failure(COLL_ERR_ARG, "coll_mem_alloc: memory is NULL");

@@ -43,6 +43,8 @@ class Segment;
 
 namespace coll::comm {
 
+class Scaling;
+
 // One collective call whose arguments have been checked.
 struct Call {
   plan::Collective collective = plan::Collective::barrier;
@@ -53,6 +55,9 @@ struct Call {
   int root = 0;
   bool in_place = false;  // alltoall, reduce-scatter: the input is in recv, and send == recv
   exec::Reducer reducer;
+  // A scaled sum: `send` is set when the call begins, to the input after its multiplication, see scaled_input().
+  std::shared_ptr<const Scaling> scaling;
+  const void* input = nullptr;
   std::shared_ptr<const Pieces> pieces;  // of a v-variant, instead of count
   uint64_t signature = 0;                // equal on all ranks if they make the same call; for debug mode
   // Not null: the call is this sparse exchange, and `collective` has no meaning.
@@ -155,6 +160,7 @@ class Request {
   exec::Arguments arguments_;  // of the last start
   double started_ = 0;         // in seconds, if statistics are collected
   Scratch scratch_;
+  Scratch scaled_;  // the multiplied input of a scaled sum
 };
 
 // Owned by shared_ptr: by the program's handle and by the requests that were started.
@@ -287,6 +293,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void equip(Request& request, const std::shared_ptr<exec::Bound>& bound);
   int rank_of_awaited_times(const Request& request);
   coll_status perform_now(const Call& call);
+  coll_status perform_ready(const Call& call);
   coll_status perform_among_requests(const Call& call);
   coll_status perform_timed(const Call& call);
   void count(const Request& request) const;
@@ -329,6 +336,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   exec::Channel blocking_;
   exec::Run blocking_run_;  // reused for its memory
   Scratch scratch_;         // of blocking collectives
+  Scratch scaled_;          // of blocking scaled sums: the multiplied input
   std::array<Queue, request_channels> queues_;
   unsigned next_queue_ = 0;
   std::atomic<unsigned> fruitless_tests_ = 0;

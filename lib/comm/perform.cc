@@ -41,6 +41,14 @@ coll_status Comm::perform_now(const Call& call) {
   }
   if (call.exchange != nullptr) [[unlikely]]
     return perform_exchange(call);
+  if (call.scaling == nullptr || call.empty()) [[likely]]
+    return perform_ready(call);
+  Call scaled = call;
+  scaled.send = scaled_input(call, ranks(), scaled_);
+  return perform_ready(scaled);
+}
+
+coll_status Comm::perform_ready(const Call& call) {
   if (ranks() == 1) return perform_alone(call), COLL_OK;
   if (call.empty()) return COLL_OK;
   if (is_tuned(call)) return perform_tuned(call);

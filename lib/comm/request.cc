@@ -47,6 +47,8 @@ coll_status Comm::start(Request& request) {
   if (request.active()) return failure(COLL_ERR_STATE, "coll_start: the request is active; wait for it first");
   if (disowned()) return report(COLL_ERR_STATE);
   const double began = stats::wanted() ? sync::now_seconds() : 0;
+  if (Call& call = request.call_; call.scaling != nullptr && !call.empty()) [[unlikely]]
+    call.send = scaled_input(call, ranks(), request.scaled_);
   const Locked locked(*this);
   if (failed_ != COLL_OK) return report(failed_);
   if (detached_) return failure(COLL_ERR_STATE, freed_text);
@@ -226,6 +228,7 @@ bool Comm::rest() {
     for (const exec::StagingRing& ring : channel(c).rings) staging_bytes += ring.touched[0] + ring.touched[1];
   if (staging_bytes > most_spare_bytes(ranks())) return false;
   scratch_.give_back();
+  scaled_.give_back();
   leave();
   return true;
 }

@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "comm/scaling.h"
 #include "mem/copy.h"
 #include "transport/arena.h"
 
@@ -66,6 +67,13 @@ exec::Arguments widen(const Call& call, int rank, int ranks, Scratch& scratch) {
 }
 
 }  // namespace
+
+const void* scaled_input(const Call& call, int ranks, Scratch& scratch) {
+  const size_t count = input_count(call, ranks);
+  char* const memory = scratch.reserve(count * call.element_bytes);
+  call.scaling->multiply(memory, call.input, count);
+  return memory;
+}
 
 exec::Arguments separate_buffers(const Call& call, size_t element_bytes, int rank, int ranks, Scratch& scratch) {
   if (element_bytes != call.element_bytes) return widen(call, rank, ranks, scratch);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory for collectives whose plans do not work on the caller's buffers: in-place calls whose plans need separate
-// input and result, and reductions of 16-bit floats whose plans store partial results, as float. If the arena has room
-// the memory is from there, so that peers can map it.
+// input and result, reductions of 16-bit floats whose plans store partial results, as float, and scaled sums. If the
+// arena has room the memory is from there, so that peers can map it.
 #pragma once
 
 #include <cstddef>
@@ -18,5 +18,9 @@ bool needs_scratch(const Call& call, size_t element_bytes);
 exec::Arguments separate_buffers(const Call& call, size_t element_bytes, int rank, int ranks, Scratch& scratch);
 // Call it after the plan has ended: copies the result from the scratch memory to the caller's buffer.
 void put_back(const Call& call, size_t element_bytes, int rank, int ranks, const Scratch& scratch);
+
+// Multiplies the input of a scaled sum by its factor, into the scratch memory, and returns that: the call's send buffer.
+// So neither buffer of the caller is written before the collective begins. Throws std::bad_alloc.
+const void* scaled_input(const Call& call, int ranks, Scratch& scratch);
 
 }  // namespace coll::comm

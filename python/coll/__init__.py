@@ -21,11 +21,11 @@ from .constants import (BAND, BFLOAT16, BOR, BOOL, BXOR, BYTE, COMPLEX_DOUBLE, C
                         LAND, LONG_DOUBLE, LONG_DOUBLE_INT, LONG_INT, LOR, LXOR, MAX, MAXLOC, MIN, MINLOC, PROD,
                         SHORT_INT, SUM, UINT8, UINT16, UINT32, UINT64, Datatype, Op, bytes_type)
 from .memory import empty
-from .operations import Operation
+from .operations import Operation, ScaledSum
 from .requests import PersistentRequest, Request, progress
 
 __all__ = [
-    "Communicator", "Request", "PersistentRequest", "Operation", "progress", "empty",
+    "Communicator", "Request", "PersistentRequest", "Operation", "ScaledSum", "progress", "empty",
     "Error", "PeerDied", "Aborted", "Status", "library_version",
     "IN_PLACE", "Datatype", "Op", "bytes_type",
     "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FLOAT16", "BFLOAT16", "FLOAT", "DOUBLE",

@@ -119,6 +119,7 @@ def _declare() -> None:
         "coll_datatype_size": (c_size_t, [_TYPE]),
         "coll_datatype_name": (c_char_p, [_TYPE]),
         "coll_op_create": (status, [OpFunction, c_int, c_void_p, POINTER(_OP)]),
+        "coll_op_create_scaled_sum": (status, [c_char_p, _TYPE, POINTER(_OP)]),
         "coll_op_free": (status, [_OP]),
         "coll_op_name": (c_char_p, [_OP]),
         "coll_op_defined": (c_int, [_OP, _TYPE]),

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Generic, Sequence, TypeVar
 from ._abi import Message, check, library
 from .buffers import Buffer, new_like
 from .constants import IN_PLACE, Datatype, InPlace, Op
-from .operations import Operation
+from .operations import Created
 
 if TYPE_CHECKING:
     from .communicator import Communicator
 
 R = TypeVar("R")
 Counts = Sequence[int]
+AnyOp = Op | Created
 _IN_PLACE_ADDRESS = ctypes.c_void_p(-1).value
 
 
@@ -25,7 +26,7 @@ class Prepared(Generic[R]):
     """Arguments of a call, with what must live as long as it runs."""
 
     def __init__(self, arguments: list[Any], result: R, held: Sequence[Buffer] = (),
-                 op: "Op | Operation | None" = None) -> None:
+                 op: "AnyOp | None" = None) -> None:
         self.arguments = arguments
         self.result = result
         self._held = held
@@ -33,7 +34,7 @@ class Prepared(Generic[R]):
 
     def finish(self, status: int) -> None:
         """Raises the status of the collective as an exception; one of a user's operation comes first."""
-        if isinstance(self._op, Operation):
+        if isinstance(self._op, Created):
             self._op.raise_pending()
         check(status)
 
@@ -42,8 +43,8 @@ class Prepared(Generic[R]):
             buffer.release()
 
 
-def _number(op: "Op | Operation") -> int:
-    if isinstance(op, Operation):
+def _number(op: AnyOp) -> int:
+    if isinstance(op, Created):
         if op.number is None:
             raise ValueError("the operation has been freed")
         return op.number
@@ -136,7 +137,7 @@ def _vector(send: Any, recv: Any, datatype: int | None) -> tuple[_Sides, Any, in
     return sides, recv, count
 
 
-def reduce(comm: "Communicator", send: Any, recv: Any = None, op: Op | Operation = Op.SUM, root: int = 0, *,
+def reduce(comm: "Communicator", send: Any, recv: Any = None, op: AnyOp = Op.SUM, root: int = 0, *,
            datatype: int | None = None) -> Prepared[Any]:
     """Combines the send buffers of all ranks into the root's recv: recv[i] = send_0[i] op send_1[i] op ... . send:
     [count]. recv: [count] at the root, ignored elsewhere. In place: IN_PLACE as send, at the root only. Returns recv
@@ -150,7 +151,7 @@ def reduce(comm: "Communicator", send: Any, recv: Any = None, op: Op | Operation
     return Prepared(arguments, result, sides.held, op)
 
 
-def allreduce(comm: "Communicator", send: Any, recv: Any = None, op: Op | Operation = Op.SUM, *,
+def allreduce(comm: "Communicator", send: Any, recv: Any = None, op: AnyOp = Op.SUM, *,
               datatype: int | None = None) -> Prepared[Any]:
     """Combines the send buffers of all ranks: recv[i] = send_0[i] op send_1[i] op ..., the same bits on every rank
     and for every placement. send, recv: [count]. In place: IN_PLACE as send. Returns recv."""
@@ -159,14 +160,14 @@ def allreduce(comm: "Communicator", send: Any, recv: Any = None, op: Op | Operat
     return Prepared(arguments, result, sides.held, op)
 
 
-def scan(comm: "Communicator", send: Any, recv: Any = None, op: Op | Operation = Op.SUM, *,
+def scan(comm: "Communicator", send: Any, recv: Any = None, op: AnyOp = Op.SUM, *,
          datatype: int | None = None) -> Prepared[Any]:
     """Inclusive prefix reduction: recv[i] = send_0[i] op ... op send_rank[i]. send, recv: [count]. In place: IN_PLACE
     as send. Returns recv."""
     return allreduce(comm, send, recv, op, datatype=datatype)
 
 
-def exscan(comm: "Communicator", send: Any, recv: Any = None, op: Op | Operation = Op.SUM, *,
+def exscan(comm: "Communicator", send: Any, recv: Any = None, op: AnyOp = Op.SUM, *,
            datatype: int | None = None) -> Prepared[Any]:
     """Exclusive prefix reduction: as scan() without the caller's own operand. Rank 0 has no result: its recv is not
     written. send, recv: [count]. In place: IN_PLACE as send. Returns recv."""
@@ -310,7 +311,7 @@ def neighbor_exchange(comm: "Communicator", sends: Sequence[tuple[int, Any]],
     return Prepared(arguments, [data for _, data in receives], held)
 
 
-def reduce_scatter(comm: "Communicator", send: Any, recv: Any, counts: Counts, op: Op | Operation = Op.SUM, *,
+def reduce_scatter(comm: "Communicator", send: Any, recv: Any, counts: Counts, op: AnyOp = Op.SUM, *,
                    datatype: int | None = None) -> Prepared[Any]:
     """Combines the send buffers as allreduce() does and leaves block r of the result at rank r. counts: [ranks], the
     same on every rank. send: [sum(counts)]. recv: [counts[rank]]. In place: IN_PLACE as send; recv: [sum(counts)]
@@ -326,7 +327,7 @@ def reduce_scatter(comm: "Communicator", send: Any, recv: Any, counts: Counts, o
     return Prepared(arguments, recv, sides.held, op)
 
 
-def reduce_scatter_block(comm: "Communicator", send: Any, recv: Any, op: Op | Operation = Op.SUM, *,
+def reduce_scatter_block(comm: "Communicator", send: Any, recv: Any, op: AnyOp = Op.SUM, *,
                          datatype: int | None = None) -> Prepared[Any]:
     """As reduce_scatter(), with the same count for every rank. send: [ranks][count]. recv: [count], in place
     [ranks][count]. Returns recv."""

@@ -81,7 +81,10 @@ class Communicator:
 
     @classmethod
     def from_launcher(cls) -> "Communicator":
-        """All ranks that `collctl run -n N` has started; a program that it did not start is the only rank."""
+        """All ranks that one launcher has started on this node: `collctl run`, `mpirun` of Open MPI, `mpiexec` of MPICH,
+        `prterun`, `srun`, `flux run`, PALS, `torchrun`, or a script that sets COLL_RANK, COLL_SIZE and COLL_RENDEZVOUS. A
+        program that none has started is the only rank. Fails if the ranks are on several nodes, see
+        from_environment()."""
         handle = ctypes.c_void_p()
         check(library.coll_comm_create_from_launcher(ctypes.byref(handle)))
         return cls(handle)
@@ -134,8 +137,8 @@ class Communicator:
 
     @classmethod
     def from_environment(cls, timeout_s: float = 60) -> "Communicator":
-        """The ranks of this node of the job that started the program: `collctl run`, `mpirun` of Open MPI or MPICH,
-        `srun` or `torchrun`, by the variables that they set. Without any, the program is the only rank."""
+        """The ranks of this node of a job that may have several: of `mpirun` of Open MPI or MPICH, `srun` or `torchrun`, by
+        the variables that they set; else as from_launcher(). `timeout_s`: how long to wait for the others, in seconds."""
         place = rendezvous.place_of_launcher()
         if place is None:
             return cls.from_launcher()

@@ -128,6 +128,37 @@ TEST_F(Arguments, Operation) {
   EXPECT_EQ(coll_op_name(op), nullptr);
 }
 
+TEST_F(Arguments, ScaledSum) {
+  const float half = 0.5F;
+  coll_op op = 77;
+  EXPECT_FAILURE(coll_op_create_scaled_sum(nullptr, COLL_FLOAT, &op), COLL_ERR_ARG, "factor or op is NULL");
+  EXPECT_FAILURE(coll_op_create_scaled_sum(&half, COLL_FLOAT, nullptr), COLL_ERR_ARG, "factor or op is NULL");
+  EXPECT_FAILURE(coll_op_create_scaled_sum(&half, 0, &op), COLL_ERR_TYPE, "datatype 0 is unknown");
+  EXPECT_FAILURE(coll_op_create_scaled_sum(&half, COLL_BOOL, &op), COLL_ERR_OP, "sum is not defined for datatype bool");
+  EXPECT_FAILURE(coll_op_create_scaled_sum(&half, COLL_TYPE_BYTES(4), &op), COLL_ERR_OP, "not defined");
+  EXPECT_EQ(op, 77u);
+  ASSERT_EQ(coll_op_create_scaled_sum(&half, COLL_FLOAT, &op), COLL_OK);
+  EXPECT_STREQ(coll_op_name(op), "scaled_sum");
+  EXPECT_TRUE(coll_op_defined(op, COLL_FLOAT));
+  EXPECT_FALSE(coll_op_defined(op, COLL_DOUBLE));
+  EXPECT_FALSE(coll_op_defined(op, COLL_TYPE_BYTES(4)));
+  float in[] = {6, 8}, out[] = {0, 0};
+  EXPECT_FAILURE(coll_allreduce(in, out, 2, COLL_DOUBLE, op, comm), COLL_ERR_OP,
+                 "a scaled sum of float, not of double");
+  EXPECT_FAILURE(coll_reduce(in, out, 2, COLL_TYPE_BYTES(4), op, 0, comm), COLL_ERR_OP, "not of bytes");
+  EXPECT_FAILURE(coll_scan(in, in, 2, COLL_FLOAT, op, comm), COLL_ERR_BUFFER, "COLL_IN_PLACE");
+  EXPECT_FAILURE(coll_allreduce(nullptr, out, 2, COLL_FLOAT, op, comm), COLL_ERR_BUFFER, "send buffer is NULL");
+  EXPECT_FAILURE(coll_reduce_scatter_block(in, out, SIZE_MAX / 2, COLL_FLOAT, op, comm), COLL_ERR_COUNT, "exceed");
+  EXPECT_EQ(coll_allreduce(nullptr, nullptr, 0, COLL_FLOAT, op, comm), COLL_OK);
+  EXPECT_EQ(coll_allreduce(in, out, 2, COLL_FLOAT, op, comm), COLL_OK);
+  EXPECT_EQ(out[0] * 10 + out[1], 34);
+  EXPECT_EQ(coll_op_free(op), COLL_OK);
+  EXPECT_FAILURE(coll_op_free(op), COLL_ERR_OP, "freed already");
+  EXPECT_FAILURE(coll_allreduce(in, out, 2, COLL_FLOAT, op, comm), COLL_ERR_OP, "unknown");
+  EXPECT_EQ(coll_op_name(op), nullptr);
+  EXPECT_FALSE(coll_op_defined(op, COLL_FLOAT));
+}
+
 TEST_F(Arguments, Buffer) {
   EXPECT_FAILURE(coll_bcast(nullptr, 1, COLL_INT, 0, comm), COLL_ERR_BUFFER, "broadcast buffer is NULL");
   EXPECT_FAILURE(coll_bcast(const_cast<void*>(COLL_IN_PLACE), 1, COLL_INT, 0, comm), COLL_ERR_BUFFER, "not allowed");

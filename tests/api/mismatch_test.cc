@@ -11,6 +11,13 @@ using Call = coll_status (*)(coll_comm*);
 int in[4096], out[4096];
 const size_t counts[] = {4, 4, 4, 5};
 
+// A scaled sum of int.
+coll_op scaled_sum() {
+  const int two = 2;
+  coll_op op = 0;
+  return coll_op_create_scaled_sum(&two, COLL_INT, &op) == COLL_OK ? op : 0;
+}
+
 struct Pair {
   const char* what;
   Call rank0, others;
@@ -42,6 +49,8 @@ const Pair pairs[] = {
      [](coll_comm* c) { return coll_exscan(in, out, 4, COLL_INT, COLL_SUM, c); }},
     {"datatype", [](coll_comm* c) { return coll_allreduce(in, out, 4, COLL_INT, COLL_SUM, c); },
      [](coll_comm* c) { return coll_allreduce(in, out, 4, COLL_FLOAT, COLL_SUM, c); }},
+    {"scaled or not", [](coll_comm* c) { return coll_reduce_scatter_block(in, out, 4, COLL_INT, COLL_SUM, c); },
+     [](coll_comm* c) { return coll_reduce_scatter_block(in, out, 4, COLL_INT, scaled_sum(), c); }},
 };
 
 TEST(Mismatch, IsFoundInDebugMode) {

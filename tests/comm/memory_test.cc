@@ -69,6 +69,39 @@ TEST(NoMemory, WhileARequestStarts) {
   });
 }
 
+// Neither does a failed start of a scaled sum in place multiply the input.
+TEST(NoMemory, WhileAScaledSumStarts) {
+  run_processes(2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    const int factor = 3;
+    coll_op op = 0;
+    RANK_CHECK(c, coll_op_create_scaled_sum(&factor, COLL_INT, &op) == COLL_OK);
+    int failures = 0;
+    bool failed_before = true;
+    for (int n = 0; n < 400 && !c.failed(); n++) {
+      std::vector<int> sum(size_t(5'000 + n), c.rank + n);
+      coll_request* request = nullptr;
+      coll_status status = COLL_ERR_NO_MEMORY;
+      const auto start = [&] {
+        return coll_iallreduce(COLL_IN_PLACE, sum.data(), sum.size(), COLL_INT, op, comm, &request);
+      };
+      if (c.rank == 1 && failed_before) {
+        FailingAfter failing(n);
+        status = start();
+        failed_before = has_failed;
+        failures += has_failed;
+      }
+      RANK_CHECK(c, (status == COLL_OK) == (request != nullptr) && (status == COLL_OK || status == COLL_ERR_NO_MEMORY));
+      if (request == nullptr) RANK_CHECK(c, start() == COLL_OK);
+      RANK_CHECK(c, coll_wait(&request) == COLL_OK);
+      for (const int one : sum)
+        if (one != 3 * (2 * n + 1)) return c.fail("wrong after failing allocation " + std::to_string(n));
+    }
+    RANK_CHECK(c, c.rank == 0 || (failures >= 5 && !failed_before));
+    RANK_CHECK(c, coll_op_free(op) == COLL_OK && coll_comm_free(comm) == COLL_OK);
+  });
+}
+
 // More requests than can run at once: later ones begin inside a call that completes an earlier one.
 TEST(NoMemory, WhileQueuedRequestsBegin) {
   run_processes(2, [](Context& c) {

@@ -35,6 +35,27 @@ TEST(Operation, CombinesInRankOrder) {
   });
 }
 
+TEST(Operation, ScaledSum) {
+  ranks::run(3, [](Context& context, coll::Communicator& comm) {
+    std::vector<float> send(100, 4), recv(100);
+    coll::Request request;
+    {
+      const auto op = coll::Op<float>::scaled_sum(comm.rank() == 2 ? 0.5F : 0.25F);
+      comm.allreduce(send, recv, op);
+      request = comm.iallreduce(coll::in_place, send, op);
+    }
+    request.wait();
+    for (std::size_t i = 0; i < send.size(); i++) RANK_CHECK(context, recv[i] == 4 && send[i] == 4);
+    using Complex = std::complex<double>;
+    const Complex turned = comm.allreduce(Complex(1, 2), coll::Op<Complex>::scaled_sum(Complex(0, 1)));
+    RANK_CHECK(context, turned == Complex(-6, 3));
+    try {
+      coll::Op<bool>::scaled_sum(true);
+      context.fail("bool has no sum");
+    } catch (const coll::Error& error) { RANK_CHECK(context, error.status() == COLL_ERR_OP); }
+  });
+}
+
 TEST(Operation, WholeSpansAndState) {
   ranks::run(3, [](Context& context, coll::Communicator& comm) {
     std::size_t calls = 0;

@@ -279,6 +279,41 @@ class TestOperations:
         assert (comm.allreduce(values(comm.rank, 9, "f4"), op=op) == sum(all_values(comm, 9, "f4"))).all()
         assert seen <= {"float32"}
 
+    def test_scaled_sums(self, comm):
+        for dtype in ("i4", "f2", "f4", "f8", "g", "c8", "c16"):
+            factors = [numpy.dtype(dtype).type(2 + rank) for rank in range(comm.size)]
+            op = coll.ScaledSum(factors[comm.rank])
+            wanted = sum(factor * one for factor, one in zip(factors, all_values(comm, 9, dtype)))
+            assert (comm.allreduce(values(comm.rank, 9, dtype), op=op) == wanted).all()
+            request = comm.iallreduce(values(comm.rank, 9, dtype), op=op)
+            op.free()
+            assert (request.wait() == wanted).all()
+            with pytest.raises(ValueError, match="freed"):
+                comm.allreduce(values(comm.rank), op=op)
+        mean = coll.ScaledSum(1 / comm.size, coll.FLOAT)
+        assert numpy.allclose(comm.allreduce(numpy.full(5, comm.rank, "f4"), op=mean), (comm.size - 1) / 2)
+        turn = coll.ScaledSum(1j, coll.COMPLEX_DOUBLE)
+        assert (comm.allreduce(numpy.full(2, 1 + 2j), op=turn) == comm.size * (-2 + 1j)).all()
+        # 257 is no number of bfloat16: the factor is rounded to 256.
+        brain = coll.ScaledSum(257, coll.BFLOAT16)
+        three = numpy.full(3, 0x4040, numpy.uint16)
+        comm.allreduce(coll.IN_PLACE, three, op=brain, datatype=coll.BFLOAT16)
+        wanted = numpy.array([768 * comm.size], "f4").view("u4")[0] >> 16
+        assert comm.size > 3 or (three == wanted).all()
+
+    def test_wrong_factors(self, comm):
+        with pytest.raises(TypeError, match="name its datatype"):
+            coll.ScaledSum(0.5)
+        with pytest.raises(ValueError, match="has 2 elements"):
+            coll.ScaledSum(numpy.ones(2))
+        with pytest.raises(ValueError, match="sums are of numbers"):
+            coll.ScaledSum(1, coll.BYTE)
+        with pytest.raises(coll.Error, match="not defined for datatype bool") as raised:
+            coll.ScaledSum(numpy.bool_(True))
+        assert raised.value.status == coll.Status.OP
+        with pytest.raises(coll.Error, match="a scaled sum of float, not of double"):
+            comm.allreduce(numpy.ones(3), op=coll.ScaledSum(0.5, coll.FLOAT))
+
     def test_an_exception_is_raised_by_the_collective(self, comm):
         def fail(lower, inout):
             raise ZeroDivisionError("planted")

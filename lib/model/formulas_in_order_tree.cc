@@ -17,6 +17,7 @@
 
 #include "algo/binary_counter.h"
 #include "model/formulas.h"
+#include "model/outgoing.h"
 #include "model/work.h"
 
 namespace coll::model {
@@ -33,7 +34,8 @@ int holder_of(int first) { return algo::holder_of_place(algo::place_of_block(fir
 class InOrderTree {
  public:
   // `parts`: the reductions or copies of a chunk.
-  InOrderTree(const Setting& on, double bytes, int parts) : on_(on), bytes_(bytes), parts_(parts) {
+  InOrderTree(const Setting& on, double bytes, int parts)
+      : on_(on), bytes_(bytes), parts_(parts), outgoing_(on.hierarchy()) {
     const int last = on.ranks() - 1;
     std::vector<Terms> end(size_t(last) + 1);
     for (int rank = 0; rank <= last; ++rank) {
@@ -55,7 +57,7 @@ class InOrderTree {
   Terms total(double chunks, int depth, const Terms& out, double out_flags_us) const {
     const Terms whole = first_ + out + flags(out_flags_us);
     Terms interval = busiest_ + out + flags(on_.look_us());
-    interval.flags_us += std::max(on_.us(load_) - interval.total_us(), 0.0);
+    interval.flags_us += std::max(on_.us(outgoing_.most()) - interval.total_us(), 0.0);
     const double rings = std::floor((chunks - 1) / depth);
     const double ring_us = whole.total_us() + on_.flag_us(on_.farthest());
     return whole + (chunks - 1) * interval + flags(rings * std::max(ring_us - depth * interval.total_us(), 0.0));
@@ -67,7 +69,7 @@ class InOrderTree {
   }
   Terms copy_in(int rank) {
     const int holder = holder_of(rank);
-    count(rank, holder, rank);
+    outgoing_.add(rank, holder, bytes_);
     return parts_ * (on_.copy_to(bytes_ / parts_, on_.hierarchy().distance(rank, holder)) + flags(on_.step_us()));
   }
   Terms join(int rank, const std::vector<JoinedBlock>& blocks) {
@@ -75,34 +77,19 @@ class InOrderTree {
     for (const JoinedBlock& block : blocks) {
       const int holder = holder_of(block.first);
       distances.push_back(on_.hierarchy().distance(rank, holder));
-      count(holder, rank, holder);
+      outgoing_.add(holder, rank, bytes_);
     }
     // The result replaces that of the first block.
     const int to = holder_of(blocks.front().first);
-    count(rank, to, rank);
+    outgoing_.add(rank, to, bytes_);
     const Terms one = on_.combine(bytes_ / parts_, distances, on_.hierarchy().distance(rank, to));
     return parts_ * (one + flags(on_.step_us()));
-  }
-  // Counts a chunk that a rank writes to the other or reads from it: it passes the links out of the L3, the NUMA node
-  // and the socket of `from`, the rank that has the data.
-  void count(int one, int other, int from) {
-    const topo::Place& place = on_.hierarchy().place(from);
-    const Distance distance = on_.hierarchy().distance(one, other);
-    const auto add = [&](std::vector<double>& of, int index, double& most) {
-      const size_t at = size_t(std::max(index, 0));
-      if (of.size() <= at) of.resize(at + 1);
-      most = std::max(most, of[at] += bytes_);
-    };
-    if (distance > Distance::l3) add(out_of_l3_, place.l3 >= 0 ? place.l3 : place.numa, load_.l3);
-    if (distance >= Distance::socket) add(out_of_numa_, place.numa, load_.numa);
-    if (distance >= Distance::node) add(out_of_socket_, place.package, load_.socket);
   }
 
   const Setting& on_;
   const double bytes_;
   const int parts_;
-  std::vector<double> out_of_l3_, out_of_numa_, out_of_socket_;
-  Load load_;
+  Outgoing outgoing_;
   Terms first_, busiest_;
 };
 

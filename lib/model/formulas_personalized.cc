@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "model/formulas.h"
+#include "model/outgoing.h"
 
 namespace coll::model {
 
 namespace {
 
 int steps_of(int p, int k) { return (p + k - 1) / k; }
-int log2_up(int p) { return int(std::ceil(std::log2(std::max(p, 1)))); }
 
 // The copy of the root's own block, unless it is in place.
 double own_block_us(const Setting& on, double bytes, const Knobs& knobs) {
@@ -183,15 +183,42 @@ Terms alltoall_pairwise(const Setting& on, double bytes, const Knobs& knobs) {
   return sum;
 }
 
+// In the step of 2^k, each rank waits for the rank that far below it, and copies from it the blocks whose bit k is set,
+// one by one. Ranks that are near their sources continue earlier, so that a slow step delays only those behind it. Later
+// chunks follow at the interval of the busiest rank or link.
 Terms alltoall_bruck(const Setting& on, double bytes, const Knobs& knobs) {
-  const int p = on.ranks(), steps = log2_up(p);
+  const int p = on.ranks();
   if (p == 1) return transfer(own_block_us(on, bytes, knobs));
   const Passes passes(bytes, knobs.chunk_bytes);
-  // First each rank sorts its blocks in the order of the steps. Each block is a copy.
-  const double blocks = std::ceil(p / 2.0);
-  Terms step = on.copy(passes.bytes * blocks) + flags(on.flag_us(on.farthest()));
-  step.startup_us *= blocks;
-  return passes.number * (double(steps) * step + transfer(on.memcpy_us(passes.bytes * p) + p * on.step_us()));
+  // First each rank sorts its blocks in the order of the steps.
+  const Terms sort = transfer(on.memcpy_us(passes.bytes * p)) + flags(p * on.step_us());
+  std::vector<Terms> end(size_t(p), sort), work(size_t(p), sort);
+  Outgoing all(on.hierarchy());
+  for (int by = 1; by < p; by *= 2) {
+    int blocks = 0;
+    for (int i = 1; i < p; ++i) blocks += (i & by) != 0;
+    const auto source = [&](int rank) { return (rank - by + p) % p; };
+    Outgoing outgoing(on.hierarchy());
+    for (int rank = 0; rank < p; ++rank) {
+      outgoing.add(source(rank), rank, blocks * passes.bytes);
+      all.add(source(rank), rank, blocks * passes.bytes);
+    }
+    const std::vector<Terms> before = end;
+    for (int rank = 0; rank < p; ++rank) {
+      const topo::Distance distance = on.hierarchy().distance(source(rank), rank);
+      const Terms ready = before[size_t(source(rank))] + flags(on.flag_us(distance));
+      Terms& own = end[size_t(rank)];
+      if (ready.total_us() > own.total_us()) own = ready;
+      Terms copies = on.copy(blocks * passes.bytes, 1, distance) + flags(blocks * on.step_us());
+      copies.startup_us *= blocks;
+      work[size_t(rank)] += copies + flags(on.look_us());
+      copies.transfer_us = std::max(copies.transfer_us, on.us(outgoing.between(source(rank), rank)));
+      own += copies;
+    }
+  }
+  Terms interval = *std::ranges::max_element(work, {}, &Terms::total_us);
+  interval.transfer_us += std::max(on.us(all.most()) - interval.total_us(), 0.0);
+  return *std::ranges::max_element(end, {}, &Terms::total_us) + (passes.number - 1) * interval;
 }
 
 }  // namespace coll::model

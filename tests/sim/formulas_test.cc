@@ -76,6 +76,14 @@ TEST(Agreement, Scatter) {
   for (int k : {4, 8, 16}) compare({"knl", 64, Collective::scatter, "throttled_read", Mechanism::cma, mib, {.k = k}});
 }
 
+// Ranks are near their sources in the first steps and far in the last ones, and share links.
+TEST(Agreement, AlltoallInLogarithmicallyManySteps) {
+  const Mechanism staged = Mechanism::shared_memory;
+  for (const auto& [machine, ranks] : {std::pair{"epyc-1p", 32}, {"epyc-2p", 64}, {"arm-n1", 160}, {"nodeb", 48}})
+    for (size_t bytes : {size_t(64), 2 * kib})
+      compare({machine, ranks, Collective::alltoall, "bruck", staged, bytes, {}, false, true, 0.15});
+}
+
 TEST(Agreement, Gather) {
   for (size_t bytes : {16 * kib, mib}) {
     compare({"knl", 64, Collective::gather, "parallel_write", Mechanism::cma, bytes, {}});

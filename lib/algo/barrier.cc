@@ -53,7 +53,7 @@ Plan up_and_down(const char* name, const PlanRequest& request, const topo::Hiera
     for (int level = 0; level < tree.levels_led(rank); ++level)
       wait_each(lane, tree.children(rank, level), arrived, constant(1));
     if (rank != tree.root()) lane.post(arrived, constant(1)).wait(tree.parent(rank), released, constant(1));
-    lane.post(released, constant(1));
+    if (tree.levels_led(rank) > 0) lane.post(released, constant(1));
   }
   return b.finish();
 }

@@ -12,7 +12,8 @@
 // is joined up to the block of its own rank, which then reads the larger blocks' results of this one share. All this
 // takes no more steps than the next power of two does.
 //
-// Vector bytes touched in all, for any p: allreduce 7(p-1), reduce-scatter 5(p-1). For powers of two these are
+// Bytes loaded and stored by all ranks together, in multiples of the vector, for any p: allreduce 7(p-1), reduce-scatter
+// 5(p-1). For powers of two these are
 // 7p(1/2+1/4+...+1/p) and 5p(1/2+1/4+...+1/p) (YHCCL Tables 1 and 2; the last term is printed 1/log p there).
 #include <bit>
 #include <optional>
@@ -23,7 +24,7 @@
 namespace coll::algo {
 namespace {
 
-// Ranks first .. first+size-1; the size is a power of two and divides `first`.
+// A block of ranks, not of elements: first .. first+size-1; the size is a power of two and divides `first`.
 struct Block {
   int first, size;
   int end() const { return first + size; }
@@ -55,6 +56,7 @@ class Rabenseifner {
       for (int bits = 0; bits < 1 << step; ++bits) halves_.push_back(make_half(bits, step));
   }
 
+  // A rank has a lane each for its input, for the sums and, in an allreduce, for the results.
   Plan make() {
     for (int rank : b_.ranks()) {
       supply(rank);
@@ -76,7 +78,7 @@ class Rabenseifner {
   static int partner(int rank, int step) { return rank ^ (1 << (step - 1)); }
 
   // next() is the rank of the next block that owns the same shares as `rank`; joiners() are the ranks of the previous
-  // block that join this rank's result.
+  // block that join this rank's result. REQUIRES of next(): !in_last(rank).
   int next(int rank) const {
     const Block block = block_of(block_of(rank).end());
     return block.first + rank % block.size;
@@ -98,7 +100,7 @@ class Rabenseifner {
   // ---- the part that a rank works on after a step: the shares of the ranks that agree with it in the lowest bits ----
   struct Part {
     uint16_t range;
-    int share;  // the rank whose block it is
+    int share;  // reduce-scatter: the rank that receives it; allreduce: 0, not used
   };
   using Half = std::vector<Part>;
 
@@ -233,7 +235,7 @@ class Rabenseifner {
   void wait_for_result_slot(LaneBuilder& lane, int rank) const {
     if (!everywhere_) return;
     wait_for_result_readers(lane, rank, iteration_before(shares_.depth()), result_->staged());
-    // The rank's other lane has finished with the slot, too: its slices may have had other borders in that iteration.
+    // The rank's own fetch() has finished with the slot, too: its slices may have had other borders in that iteration.
     lane.wait(rank, fetched_[0], iteration_before(shares_.depth()), result_->staged());
   }
 
@@ -280,9 +282,10 @@ class Rabenseifner {
   Builder b_;
   const Shares shares_;
   const StagedView input_, partial_, received_;
-  const uint16_t joined_, consumed_;
+  const uint16_t joined_;    // the rank has joined its part with the next block's
+  const uint16_t consumed_;  // the rank has read the larger block's result
   std::optional<StagedView> result_;
-  std::vector<uint16_t> added_, fetched_;  // by step, from 1
+  std::vector<uint16_t> added_, fetched_;  // [t - 1]: the rank has completed step t
   std::vector<Half> halves_;               // by step and the lowest bits of the rank
 };
 

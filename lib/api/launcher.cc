@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -82,8 +83,10 @@ int alone(const void* send, void* recv, size_t bytes, void*) {
 // The file lock by which this process is that rank. The communicators share it, and the last one releases it.
 class Claim {
  public:
-  // Returns null if another process holds the lock; `holder` is then its pid, or 0 if the pid is not visible here.
+  // Returns null if another process holds the lock; `holder` is then its pid, or 0 if the pid is not visible here. Any
+  // other failure counts as success: the lock only detects a second process, collectives do not need it.
   static std::shared_ptr<Claim> make(int descriptor, int rank, pid_t& holder) {
+    const std::lock_guard guard(mutex);
     struct flock lock = byte_of(rank, F_WRLCK);
     if (fcntl(descriptor, F_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES)) {
       holder = fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
@@ -92,8 +95,10 @@ class Claim {
     return std::make_shared<Claim>(descriptor, rank);
   }
 
+  // REQUIRES: the mutex is locked.
   Claim(int descriptor, int rank) : descriptor_(descriptor), rank_(rank), file_(descriptor) { claims++; }
   ~Claim() {
+    const std::lock_guard guard(mutex);
     struct flock lock = byte_of(rank_, F_UNLCK);
     if (--claims == 0 && file_.is_of(descriptor_)) fcntl(descriptor_, F_SETLK, &lock);
   }
@@ -110,7 +115,8 @@ class Claim {
     return lock;
   }
 
-  static inline std::atomic<int> claims = 0;  // of this process: they share one lock
+  static inline std::mutex mutex;  // one thread makes or releases the file lock and counts
+  static inline int claims = 0;    // of this process: they share one file lock
   int descriptor_, rank_;
   coll::transport::FileIdentity file_;
 };
@@ -196,12 +202,12 @@ coll_status create_by_collctl(coll_comm** comm) {
 // Creates a communicator of the ranks that any other launcher has started.
 coll_status create_by(const coll::launch::Launcher& launcher, coll::launch::JobRank job_rank, coll_comm** comm) {
   coll::launch::MeetingOptions options;
-  std::string problem = read_options(options);
+  std::string problem = coll::launch::read_options(options);
   if (!problem.empty()) return failure(COLL_ERR_ARG, problem);
   if (!job_rank.problem.empty()) return failure(COLL_ERR_BOOTSTRAP, job_rank.problem);
   if (job_rank.ranks == 1) return create_alone(comm);
   // Claims the rank before it queries the launcher, which may treat a second process of the same rank as a failure.
-  std::shared_ptr<void> claimed = claim(job_rank, problem);
+  std::shared_ptr<void> claimed = coll::launch::claim(job_rank, problem);
   if (claimed == nullptr) return failure(COLL_ERR_BOOTSTRAP, problem);
   if (launcher.ask != nullptr) launcher.ask(job_rank);
   if (!job_rank.problem.empty()) return failure(COLL_ERR_BOOTSTRAP, job_rank.problem);

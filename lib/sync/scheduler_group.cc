@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sync/scheduler_group.h"
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
+#include <system_error>
 
 namespace coll::sync {
 
@@ -17,7 +19,7 @@ std::string first_line(const char* path) {
 }
 
 // "hierarchy:controllers:path". The unified hierarchy names no controllers, and whether cpu is one of its own is not
-// checked: two equal groups may then be taken for different ones, which costs time, not correctness.
+// checked: one group may then be taken for two.
 bool divides_the_core(const std::string& line) {
   size_t begin = line.find(':'), end = line.find(':', begin + 1);
   if (begin == std::string::npos || end == std::string::npos) return false;
@@ -33,6 +35,9 @@ uint64_t scheduler_group() {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);)
     if (divides_the_core(line)) group += '\n' + line;
+  // Those paths begin at the root of the process's cgroup namespace.
+  std::error_code ignored;
+  group += '\n' + std::filesystem::read_symlink("/proc/self/ns/cgroup", ignored).string();
   return std::hash<std::string>()(group);
 }
 

@@ -10,8 +10,8 @@
 
 namespace coll::sync {
 
-// Returns a number that is equal for two processes of one machine if they are in the same group. Thread safe; reads
-// /proc.
+// Returns a number that differs between two processes of one machine if they are in different groups. It may also differ
+// within one group, which costs time, not correctness. Thread safe; reads /proc.
 uint64_t scheduler_group();
 
 }  // namespace coll::sync

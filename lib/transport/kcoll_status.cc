@@ -29,8 +29,8 @@ std::string kcoll_hint(KcollStatus status) {
     case KcollStatus::ok: return "";
     case KcollStatus::absent: return "/dev/kcoll does not exist; load the kernel module: modprobe kcoll";
     case KcollStatus::no_permission:
-      return "this user may not open /dev/kcoll; ask the administrator to install the udev rule and to add the user to "
-             "its group";
+      return "this user may not open /dev/kcoll, or may not access the region so; ask the administrator to install the "
+             "udev rule and to add the user to its group, and run all ranks as one user in one user namespace";
     case KcollStatus::mismatch:
       return "the loaded kcoll module has another interface version than this library; install both from one release";
     case KcollStatus::inherited: return "the kcoll descriptor belongs to the parent process; open it after fork()";

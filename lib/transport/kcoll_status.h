@@ -9,7 +9,7 @@ namespace coll::transport {
 enum class KcollStatus {
   ok,
   absent,         // the module is not loaded
-  no_permission,  // this user may not open the device, or no longer this region
+  no_permission,  // this user may not open the device, or may not access this region in this direction
   mismatch,       // not a kcoll that this library can use
   inherited,      // the descriptor or mapping is another process's, from before fork()
   taken,          // this descriptor has joined another domain, or registered before it joined one
@@ -24,9 +24,9 @@ enum class KcollStatus {
 
 // "stale", for logs and JSON.
 const char* name(KcollStatus status);
-// Returns one sentence: what is wrong and how to fix it.
+// Returns one sentence: what is wrong and, if something can be done, how to fix it; "" for ok.
 std::string kcoll_hint(KcollStatus status);
-// What a command's errno means; 0 is ok.
+// What the errno of an ioctl or mmap() on the device means; 0 is ok. Not the inverse of errno_of().
 KcollStatus kcoll_status_of(int error);
 // The errno for callers that do not know kcoll: gone is ESRCH, as for any process that has exited.
 int errno_of(KcollStatus status);

@@ -30,10 +30,10 @@ void check_type(Context& c, coll_comm* comm, coll_datatype type, uint64_t seed) 
       coll_status status = coll_allreduce(all[size_t(c.rank)].get(), recv.get(), n, type, op, comm);
       RANK_CHECK(c, status == (coll_op_defined(op, type) ? COLL_OK : COLL_ERR_OP));
       if (status != COLL_OK) break;
-      const T* sources[8];
-      for (int r = 0; r < c.ranks; r++) sources[r] = all[size_t(r)].get();
+      std::vector<const T*> sources;
+      for (const auto& one : all) sources.push_back(one.get());
       for (size_t i = 0; i < n; i++)
-        if (!reference::same(recv[i], reference::fold(op, sources, c.ranks, i)))
+        if (!reference::same(recv[i], reference::fold(op, sources.data(), c.ranks, i)))
           return c.fail("wrong at element " + std::to_string(i) + " of " + std::to_string(n));
     }
   }

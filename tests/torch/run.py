@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py RANKS FILE [PYTEST OPTION...]: runs pytest on FILE in RANKS processes at once, each a rank of one job. Prints
+"""run.py RANKS FILE [PYTEST OPTION...]: runs pytest on FILE of this folder in RANKS processes at once, each a rank of one job. Prints
 the output of rank 0, and failures of the others. Exit status 1 as soon as a rank fails; the others are ended then."""
 import os
 import pathlib

@@ -46,13 +46,17 @@ void put_first(const Explained& answer, std::vector<model::Priced>& choices) {
   const tune::Choice& selected = answer.selected.choice;
   const auto at =
       std::ranges::find(choices, selected.algorithm->name, [](const auto& priced) { return priced.row->algorithm; });
-  if (at == choices.end()) return;
+  if (at == choices.end()) throw std::logic_error("the model has no row for the selected algorithm");
   std::rotate(choices.begin(), at, at + 1);
   model::Priced& first = choices.front();
   const model::Row& row = *first.row;
-  first.mechanism = selected.kernel_copies ? model::Mechanism::cma : model::Mechanism::shared_memory;
+  // Short data, and that of algorithms that always stage, is staged although the kernel copies.
+  const bool copied_by_kernel = selected.kernel_copies && row.means != model::Means::staged &&
+                                double(answer.bytes) >= answer.machine.table.thresholds.direct_bytes;
+  first.mechanism = copied_by_kernel ? model::Mechanism::cma : model::Mechanism::shared_memory;
   if (row.reads.k) first.knobs.k = selected.parameters.k;
-  if (row.reads.j) first.knobs.k = selected.parameters.j;
+  if (row.reads.j) first.knobs.k = selected.parameters.j;  // Knobs::k is the stride of such rows
+  first.knobs.depth = selected.parameters.depth;
   first.knobs.chunk_bytes =
       row.reads.chunk && selected.parameters.chunk_bytes < answer.bytes ? selected.parameters.chunk_bytes : 0;
   const model::Setting on(answer.machine.table, answer.machine.hierarchy, first.mechanism);
@@ -152,10 +156,10 @@ void print(const Explained& answer) {
   if (!answer.choices.empty()) {
     const model::Priced& best = answer.choices.front();
     line("selected", selected_text(answer));
-    if (answer.selected.choice.algorithm != nullptr && is_reduction(answer.collective))
-      line("operands", order_of(*answer.selected.choice.algorithm));
+    if (is_reduction(answer.collective)) line("operands", order_of(*answer.selected.choice.algorithm));
     line("decided", "by " + tune::source_text(answer.selected));
-    line("predicted", fmt::format("{}: {}", us_text(best.terms.total_us()), why(best.terms)));
+    line("predicted", fmt::format("{}{}: {}", answer.latency ? "for the plan, " : "", us_text(best.terms.total_us()),
+                                  why(best.terms)));
     if (const model::Chosen* row = answer.selected.row; row != nullptr && row->measured_us > 0)
       line("measured", fmt::format("{} for {} during calibration, which predicted {}", us_text(row->measured_us),
                                    bytes_text(row->up_to_bytes), us_text(row->predicted_us)));

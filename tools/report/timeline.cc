@@ -65,7 +65,7 @@ void add_event(const ordered_json& event, Trace& trace) {
 }
 
 // Microseconds, rounded to whole nanoseconds.
-double rounded(double us) { return std::round(us * 1000) / 1000; }
+double rounded_us(double us) { return std::round(us * 1000) / 1000; }
 
 // Sorts steps by their begin. Adds rows without a name by their number, which is the order of the ranks.
 void order(Trace& trace) {
@@ -86,15 +86,19 @@ ordered_json path_of(const CriticalPath& path, const Trace& trace, const std::ma
     ranks.insert(rank_of(trace.rows.at(hop.row)));
     const ptrdiff_t step = hop.step == nullptr ? -1 : hop.step - trace.slices.data();
     if (hop.begin_us < shown_us && step < ptrdiff_t(shown) && hops.size() * hop_bytes < most_bytes)
-      hops.push_back({index_of_row.at(hop.row), rounded(hop.begin_us), rounded(hop.end_us - hop.begin_us), step});
+      hops.push_back({index_of_row.at(hop.row), rounded_us(hop.begin_us), rounded_us(hop.end_us - hop.begin_us), step});
   }
-  for (auto& [kind, us] : spent) us = rounded(us);
+  for (auto& [kind, us] : spent) us = rounded_us(us);
   ordered_json unmatched_wait;
   if (path.unmatched_wait != nullptr)
     unmatched_wait = trace.rows.at(path.unmatched_wait->row) + ": " + path.unmatched_wait->text;
-  return {
-      {"begin_us", rounded(path.begin_us)}, {"end_us", rounded(path.end_us)}, {"us", spent}, {"ranks", ranks.size()},
-      {"pieces", path.hops.size()},         {"lost", unmatched_wait},         {"hops", hops}};
+  return {{"begin_us", rounded_us(path.begin_us)},
+          {"end_us", rounded_us(path.end_us)},
+          {"us", spent},
+          {"ranks", ranks.size()},
+          {"pieces", path.hops.size()},
+          {"lost", unmatched_wait},
+          {"hops", hops}};
 }
 
 }  // namespace
@@ -131,14 +135,15 @@ ordered_json timeline_section(const std::string& file, size_t most_bytes) {
       break;
     }
     end_us = std::max(end_us, slice.begin_us + slice.us);
-    slices.push_back({index_of_row[slice.row], kinds.number(slice.kind), rounded(slice.begin_us), rounded(slice.us),
-                      words.number(slice.text), slice.iteration, slice.bytes});
+    slices.push_back({index_of_row[slice.row], kinds.number(slice.kind), rounded_us(slice.begin_us),
+                      rounded_us(slice.us), words.number(slice.text), slice.iteration, slice.bytes});
   }
   for (const auto& [id, to] : trace.targets) {
     const auto from = trace.sources.find(id);
     if (from == trace.sources.end() || to.us > shown_us || arrows.size() * arrow_bytes > most_bytes / 4) continue;
     if (!index_of_row.contains(from->second.row) || !index_of_row.contains(to.row)) continue;
-    arrows.push_back({index_of_row[from->second.row], rounded(from->second.us), index_of_row[to.row], rounded(to.us)});
+    arrows.push_back(
+        {index_of_row[from->second.row], rounded_us(from->second.us), index_of_row[to.row], rounded_us(to.us)});
   }
   const ordered_json of_path = path_of(path, trace, index_of_row, slices.size(), shown_us, path_bytes);
   return {{"name", trace.name},
@@ -151,7 +156,7 @@ ordered_json timeline_section(const std::string& file, size_t most_bytes) {
           {"path", of_path},
           {"kinds", kinds.all()},
           {"words", words.all()},
-          {"end_us", rounded(end_us)},
+          {"end_us", rounded_us(end_us)},
           {"recorded", trace.slices.size()},
           {"slices", slices},
           {"arrows", arrows}};

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "exec/neighbor_exchange_table.h"
 #include "exec/store_staged.h"
 #include "exec/wait.h"
 #include "mem/copy.h"
@@ -27,53 +28,11 @@ constexpr size_t most_staged_bytes = least_staging_bytes;
 constexpr size_t table_lines = 3;
 
 constexpr size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
-// Short windows follow the table directly. Others begin as far behind a line's start as staging and most messages do.
+// Windows below 256 bytes follow each other directly. Longer ones begin whole lines behind the table's start, so that they
+// are aligned as staging is, 16 bytes behind a line, which most messages of malloc() are, too (comm/segment_layout.cc).
 constexpr size_t window_at(size_t offset, size_t bytes) { return round_up(offset, bytes < 256 ? 8 : sync::line_bytes); }
 
 }  // namespace
-
-enum class How : uint32_t { staged, in_place };
-
-// These are aligned to words only, because staging may begin 16 bytes behind the start of a page.
-struct NeighborExchange::OutEntry {
-  int32_t peer;
-  uint32_t messages;
-  uint64_t bytes;
-  union {
-    uint64_t lengths;  // of several messages
-    uint64_t region;   // of a message in place outside the arena: transport::Announced
-  };
-  How how;
-  uint32_t window_bytes;
-  union {
-    uint64_t address;        // in place: in the sender's address space
-    uint64_t window_offset;  // staged: from the beginning of the table
-  };
-  uint64_t arena_offset;  // plus one; 0: outside the arena
-  uint64_t place;
-  std::atomic<uint64_t> staged;
-};
-
-struct NeighborExchange::InEntry {
-  std::atomic<uint64_t> consumed;
-  int32_t peer;
-};
-
-struct NeighborExchange::Table {
-  uint32_t outs, ins;
-
-  OutEntry* out() { return reinterpret_cast<OutEntry*>(this + 1); }
-  InEntry* in() { return reinterpret_cast<InEntry*>(out() + outs); }
-  static size_t bytes(size_t outs, size_t ins) {
-    return sizeof(Table) + outs * sizeof(OutEntry) + ins * sizeof(InEntry);
-  }
-  template <typename Entry>
-  static Entry* find(Entry* entries, uint32_t count, int peer) {
-    Entry* const found =
-        std::lower_bound(entries, entries + count, peer, [](const Entry& e, int wanted) { return e.peer < wanted; });
-    return found != entries + count && found->peer == peer ? found : nullptr;
-  }
-};
 
 size_t NeighborExchange::staging_bytes(int ranks) {
   const size_t peers = std::min(size_t(ranks), most_peers);
@@ -158,6 +117,9 @@ void NeighborExchange::write_table() {
   for (size_t i = 0; i < in_.size(); i++) {
     In& in = in_[i];
     in.position = {};
+    in.error = 0;
+    in.copy = {};
+    in.failed_ns = 0;
     in.entry = new (own.in() + i) InEntry{{0}, in.peer};
     in.from = nullptr;
     in.over = false;
@@ -197,7 +159,7 @@ void NeighborExchange::write_table() {
       out.entry->window_offset = at = window_at(at, out.entry->window_bytes);
       out.window = reinterpret_cast<char*>(&own) + at;
       at += out.entry->window_bytes;
-      stage(out);
+      stage(out, 0);
     }
     before = &out;
   }
@@ -208,7 +170,7 @@ bool NeighborExchange::is_same(const Out& a, const Out& b) const {
   return a.messages == 1 && b.messages == 1 && a.bytes == b.bytes && sent_[a.first].data == sent_[b.first].data;
 }
 
-// Lets the receiver access the only message of a stream in place. Returns false if the stream is staged.
+// Lets the receiver access the only message of a stream directly. Returns false if the stream is staged.
 bool NeighborExchange::show(Out& out) {
   Team& team = *channel_->team;
   const char* data = sent_[out.first].data;
@@ -234,7 +196,7 @@ bool NeighborExchange::show(Out& out) {
     return false;
   }
   entry.address = uint64_t(uintptr_t(data));
-  entry.how = How::in_place;
+  entry.how = How::direct;
   return true;
 }
 
@@ -252,9 +214,8 @@ void NeighborExchange::visit(const std::vector<Message>& messages, const Stream&
   }
 }
 
-// Fills the free part of the window, which is all of it at first.
-void NeighborExchange::stage(Out& out) {
-  const uint64_t consumed = out.consumed != nullptr ? out.consumed->load(std::memory_order_acquire) : 0;
+// Fills the free part of the window. `consumed`: bytes that the receiver has copied out of it; not all_consumed.
+void NeighborExchange::stage(Out& out, uint64_t consumed) {
   const size_t window = out.entry->window_bytes;
   size_t left = std::min<uint64_t>(window - (out.position.done - consumed), out.bytes - out.position.done);
   while (left > 0) {
@@ -288,10 +249,10 @@ bool NeighborExchange::supply(Out& out) {
   }
   const uint64_t consumed = out.consumed->load(std::memory_order_acquire);
   if (consumed == all_consumed) return out.over = true;
-  if (out.entry->how == How::in_place) return false;
+  if (out.entry->how == How::direct) return false;
   const size_t window = out.entry->window_bytes;
   if (window - (out.position.done - consumed) < wanted_room(out)) return false;
-  stage(out);
+  stage(out, consumed);
   channel_->team->posted();
   return true;
 }
@@ -313,6 +274,8 @@ void NeighborExchange::find(In& in) {
     differs(in.peer, from->bytes > in.bytes || (from->bytes == in.bytes && from->messages > in.messages));
 }
 
+// Advances the receiver's side of a stream that is not over. Returns whether anything changed, or the exchange failed
+// (status_).
 bool NeighborExchange::fetch(In& in) {
   if (in.from == nullptr) {
     if (!has_table(in.peer)) return false;
@@ -322,10 +285,14 @@ bool NeighborExchange::fetch(In& in) {
     if (in.over) return true;
   }
   const OutEntry& from = *in.from;
-  const bool awaited = from.how == How::in_place || from.bytes > from.window_bytes;
+  const bool sender_waits = from.how == How::direct || from.bytes > from.window_bytes;
   if (in.wanted > in.position.done) {
-    if (from.how == How::in_place) {
-      if (!fetch_in_place(in)) return true;
+    if (from.how == How::direct) {
+      switch (fetch_direct(in)) {
+        case OwnersAnswer::pending: return false;
+        case OwnersAnswer::failed: return true;
+        case OwnersAnswer::made: in.position.done = in.wanted;
+      }
     } else {
       const uint64_t there = std::min(from.staged.load(std::memory_order_acquire), in.wanted);
       if (there == in.position.done) return false;
@@ -342,48 +309,51 @@ bool NeighborExchange::fetch(In& in) {
     }
   }
   in.over = in.position.done == in.wanted;
-  if (awaited) {
+  if (sender_waits) {
     in.entry->consumed.store(in.over ? all_consumed : in.position.done, std::memory_order_release);
     channel_->team->posted();
   }
   return true;
 }
 
-// Returns false if the copy failed; status_ and errno then say why.
-bool NeighborExchange::fetch_in_place(In& in) {
+// Copies the message from the sender's memory, or lets the sender do it. Never waits. pending: call it again; failed:
+// status_ and errno say why.
+OwnersAnswer NeighborExchange::fetch_direct(In& in) {
+  Team& team = *channel_->team;
+  if (in.error == 0) in.error = copy_direct(in);
+  if (in.error == 0) return OwnersAnswer::made;
+  if (owner_can_copy(in.error) && in.failed_ns == 0) {
+    if (in.copy.owner < 0) in.copy = {in.peer, false, in.from->address, received_[in.first].data, in.wanted};
+    if (const OwnersAnswer answer = team.advance(in.copy); answer != OwnersAnswer::failed) return answer;
+  }
+  const bool ended = in.error == ESRCH || team.has_exited(in.peer);
+  const int64_t now = sync::now_ns();
+  if (in.failed_ns == 0) in.failed_ns = now;
+  if (!ended && now - in.failed_ns < end_awaited_ns) return OwnersAnswer::pending;
+  status_ = ended ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
+  errno = in.error;
+  return OwnersAnswer::failed;
+}
+
+// Returns 0 or errno.
+int NeighborExchange::copy_direct(In& in) {
   Team& team = *channel_->team;
   const OutEntry& from = *in.from;
   char* to = received_[in.first].data;
   const size_t bytes = in.wanted;
-  in.position.done = in.wanted;
   if (team.members[size_t(in.peer)].peer->same_process()) {
     mem::copy(to, reinterpret_cast<const char*>(uintptr_t(from.address)), bytes);
-    return true;
+    return 0;
   }
-  int error = EPERM;
-  if (from.arena_offset != 0) {
-    if (const char* memory = team.arena_of(in.peer, from.arena_offset - 1); memory != nullptr) {
-      mapped_ = true;
-      mem::copy(to, memory, bytes);
-      return true;
-    }
-  } else {
-    error = team.mechanism->read(in.peer, {from.region, from.place, false}, 0, to, bytes);
+  if (from.arena_offset == 0) {
     team.traffic.by_kernel += bytes;
-    if (error == 0) return true;
+    return team.mechanism->read(in.peer, {from.region, from.place, false}, 0, to, bytes);
   }
-  if (owner_can_copy(error) && team.copy_by_owner(in.peer, false, from.address, to, bytes)) return true;
-  // A process that is being killed loses its memory a moment before it counts as ended.
-  constexpr int looks = 300;
-  constexpr uint32_t between_us = 1000;
-  bool ended = error == ESRCH;
-  for (int look = 0; !ended && look < looks; look++) {
-    ended = team.has_exited(in.peer);
-    if (!ended) sync::sleep_us(between_us);
-  }
-  status_ = ended ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
-  errno = error;
-  return false;
+  const char* memory = team.arena_of(in.peer, from.arena_offset - 1);
+  if (memory == nullptr) return EPERM;
+  mapped_ = true;
+  mem::copy(to, memory, bytes);
+  return 0;
 }
 
 Run::Progress NeighborExchange::advance() try {
@@ -398,7 +368,7 @@ Run::Progress NeighborExchange::advance() try {
   for (In& in : in_) {
     if (in.over) continue;
     moved |= fetch(in);
-    if (status_ != COLL_OK) return channel_->team->fail(), Run::Progress::failed;
+    if (status_ != COLL_OK) return fail(), Run::Progress::failed;
     left_ -= in.over;
   }
   if (left_ > 0) return moved ? Run::Progress::moved : Run::Progress::blocked;
@@ -408,8 +378,14 @@ Run::Progress NeighborExchange::advance() try {
   return Run::Progress::done;
 } catch (const std::bad_alloc&) {
   status_ = COLL_ERR_NO_MEMORY;
-  channel_->team->fail();
+  fail();
   return Run::Progress::failed;
+}
+
+// Makes the communicator unusable. Owners may still be in the middle of copies.
+void NeighborExchange::fail() {
+  for (const In& in : in_) channel_->team->abandon(in.copy);
+  channel_->team->fail();
 }
 
 // As Run::finish() when several lanes wait.
@@ -432,11 +408,13 @@ coll_status NeighborExchange::finish() {
 
 AwaitedPost NeighborExchange::awaited(const Out& out) const {
   if (out.consumed == nullptr) return {&flag(out.peer), base_ + 1, out.peer};
-  if (out.entry->how == How::in_place) return {out.consumed, all_consumed, out.peer};
+  if (out.entry->how == How::direct) return {out.consumed, all_consumed, out.peer};
   return {out.consumed, out.position.done + wanted_room(out) - out.entry->window_bytes, out.peer};
 }
 
+// No sequence: the stream waits for a copy by the sender.
 AwaitedPost NeighborExchange::awaited(const In& in) const {
+  if (in.error != 0) return {nullptr, 0, in.peer};
   if (in.from == nullptr) return {&flag(in.peer), base_ + 1, in.peer};
   return {&in.from->staged, in.position.done + 1, in.peer};
 }
@@ -452,23 +430,28 @@ AwaitedPost NeighborExchange::awaited() const {
 bool NeighborExchange::idle(sync::WaitStage stage) {
   if (stage == sync::WaitStage::spin || left_ == 0) return true;
   Team& team = *channel_->team;
-  const auto is_lost = [&team](const AwaitedPost& of) { return team.will_never_post(*of.sequence, of.value, of.rank); };
+  team.make_refused_copies();
+  const auto is_lost = [&team](const AwaitedPost& of) {
+    return of.sequence != nullptr && team.will_never_post(*of.sequence, of.value, of.rank);
+  };
   const bool lost =
       std::any_of(in_.begin(), in_.end(), [&](const In& in) { return !in.over && is_lost(awaited(in)); }) ||
       std::any_of(out_.begin(), out_.end(), [&](const Out& out) { return !out.over && is_lost(awaited(out)); });
   if (lost) {
-    team.fail();
+    fail();
     status_ = COLL_ERR_PEER_DIED;
     return false;
   }
   if (stage == sync::WaitStage::block) {
     const AwaitedPost post = awaited();
-    team.sleep(*post.sequence, post.value, post.rank, nap_us);
+    if (post.sequence != nullptr) team.sleep(*post.sequence, post.value, post.rank, nap_us);
+    else sync::sleep_us(nap_us);
   }
   return true;
 }
 
-// The same rules as for streams apply.
+// Begins a new verdict. As in find(), a single message is delivered as far as it fits, several only if all lengths agree.
+// A message that this rank sends to itself and does not receive is not reported.
 void NeighborExchange::copy_own() {
   verdict_ = COLL_OK;
   const auto sum = [](size_t bytes, const Message& message) { return bytes + message.bytes; };

@@ -99,16 +99,20 @@ class NeighborExchange {
     InEntry* entry = nullptr;
     const OutEntry* from = nullptr;  // null: the sender's table is not there yet
     uint64_t wanted = 0;
+    int error = 0;          // of a direct copy that this rank could not make
+    OwnersCopy copy;        // the owner makes it instead; owner < 0: not asked
+    int64_t failed_ns = 0;  // when neither could make it; 0: not so far
     bool over = false;
   };
 
+  // End: Out or In.
   template <typename End>
   static void collect(std::vector<Message>& messages, std::vector<End>& ends);
   void write_table();
   void fetch_next_table();
   bool is_same(const Out& a, const Out& b) const;
   bool show(Out& out);
-  void stage(Out& out);
+  void stage(Out& out, uint64_t consumed);
   uint64_t wanted_room(const Out& out) const;
   bool has_table(int rank) const { return flag(rank).load(std::memory_order_acquire) > base_; }
   std::atomic<uint64_t>& flag(int rank) const { return channel_->flag(rank, 0).sequence; }
@@ -116,8 +120,10 @@ class NeighborExchange {
   bool supply(Out& out);
   bool fetch(In& in);
   void find(In& in);
-  bool fetch_in_place(In& in);
+  OwnersAnswer fetch_direct(In& in);
+  int copy_direct(In& in);
   void differs(int peer, bool longer);
+  void fail();
   AwaitedPost awaited(const Out& out) const;
   AwaitedPost awaited(const In& in) const;
   // Calls copy(data, length) for the next `bytes` bytes of a stream, message by message.

@@ -48,4 +48,8 @@ enum class OwnersAnswer : uint8_t { pending, made, failed };
 // Whether the owner may be able to make a copy that failed with this errno.
 bool owner_can_copy(int error);
 
+// A process that is being killed loses its memory (EFAULT) a moment before it counts as ended. So long a rank whose copy
+// has failed waits for the end of the owner before it reports another failure.
+inline constexpr int64_t end_awaited_ns = 300'000'000;
+
 }  // namespace coll::exec

@@ -120,13 +120,11 @@ bool Run::copy_refused(int rank, bool write, uint64_t address, char* local, size
 }
 
 bool Run::failed_copy(int rank, int error) {
-  // A process that is being killed loses its memory (EFAULT) a moment before it counts as ended.
-  constexpr int looks = 300;
   constexpr uint32_t between_us = 1000;
   const Team& team = *channel_->team;
   bool ended = error == ESRCH || team.has_exited(rank);
   if (may_wait_) {
-    for (int look = 0; !ended && look < looks; look++) {
+    for (int64_t waited = 0; !ended && waited < end_awaited_ns; waited += between_us * 1000) {
       sync::sleep_us(between_us);
       ended = team.has_exited(rank);
     }
@@ -134,7 +132,7 @@ bool Run::failed_copy(int rank, int error) {
     RemoteStep& step = remote_step();
     const int64_t now = sync::now_ns();
     if (step.failed_ns == 0) step.failed_ns = now;
-    if (now - step.failed_ns < int64_t(looks) * between_us * 1000) return suspend();
+    if (now - step.failed_ns < end_awaited_ns) return suspend();
   }
   status_ = ended ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
   errno = error;

@@ -77,6 +77,46 @@ TEST(RefusedCopies, AreNotAwaitedByRequests) {
     const auto block = [n](size_t i) { return input(i < n / 2 ? 0 : 1, i % (n / 2), 0); };
     check_request_does_not_wait(c, gather, block, false);
   });
+  run_processes(2, [n](Context& c) {
+    const auto exchange = [n](Context& self, const uint32_t* in, uint32_t* out, coll_comm* comm,
+                              coll_request** request) {
+      const coll_outgoing send{0, in, n * sizeof *in};
+      const coll_incoming receive{1, out, n * sizeof *out};
+      return self.rank == 1 ? coll_ineighbor_exchange(&send, 1, nullptr, 0, comm, request)
+                            : coll_ineighbor_exchange(nullptr, 0, &receive, 1, comm, request);
+    };
+    check_request_does_not_wait(
+        c, exchange, [](size_t i) { return input(1, i, 0); }, true);
+  });
+}
+
+// Each rank waits for copies by both others, in two exchanges at once. They take turns with its part of the segment.
+TEST(RefusedCopies, OfSeveralMessagesTakeTurns) {
+  if (!Unpinnable::can_be_had()) GTEST_SKIP() << Unpinnable::missing;
+  Environment forced("COLL_TRANSPORT", "cma");
+  constexpr size_t n = 200'000, memory_bytes = (n * 4 + 4095) / 4096 * 4096;
+  for (bool blocking : {false, true})
+    run_processes(3, [blocking](Context& c) {
+      coll_comm* comm = c.comm();
+      const Unpinnable in(memory_bytes);
+      for (size_t i = 0; i < n; i++) in.data()[i] = input(c.rank, i, 0);
+      const int below = (c.rank + 2) % 3, above = (c.rank + 1) % 3;
+      const coll_outgoing sends[2] = {{below, in.data(), n * 4}, {above, in.data(), n * 4}};
+      std::vector<uint32_t> out[2][2];
+      coll_request* requests[2] = {};
+      for (int r = 0; r < 2; r++) {
+        for (std::vector<uint32_t>& one : out[r]) one.resize(n);
+        const coll_incoming receives[2] = {{below, out[r][0].data(), n * 4}, {above, out[r][1].data(), n * 4}};
+        if (blocking) RANK_CHECK(c, coll_neighbor_exchange(sends, 2, receives, 2, comm) == COLL_OK);
+        else RANK_CHECK(c, coll_ineighbor_exchange(sends, 2, receives, 2, comm, &requests[r]) == COLL_OK);
+      }
+      for (coll_request*& request : requests) RANK_CHECK(c, blocking || coll_wait(&request) == COLL_OK);
+      for (auto& [from_below, from_above] : out)
+        for (size_t i = 0; i < n && !c.failed(); i++)
+          if (from_below[i] != input(below, i, 0) || from_above[i] != input(above, i, 0))
+            c.fail("wrong at " + std::to_string(i));
+      RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+    });
 }
 
 }  // namespace

@@ -60,12 +60,12 @@ TEST(Backoff, SleepsGetLonger) {
   Backoff backoff({.spins = 0, .yields = 0});
   uint32_t all_us = 0, sleeps = 0;
   for (uint32_t last = 0; last < longest_sleep_us; sleeps++) {
-    const uint32_t next = backoff.sleep_us();
+    const uint32_t next = backoff.next_sleep_us();
     EXPECT_LE(next, std::max(first_sleep_us, all_us + first_sleep_us));
     all_us += last = next;
   }
   EXPECT_LE(sleeps, 7u);
-  EXPECT_EQ(backoff.sleep_us(), longest_sleep_us);
+  EXPECT_EQ(backoff.next_sleep_us(), longest_sleep_us);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ Plan shm_pipelined(const PlanRequest& request) { return flat(request, "shm_pipel
 
 // ---- knomial ------------------------------------------------------------------------------------------------
 
-// Ranks are numbered from the root. Strides fall from the largest power of k+1 below p to 1, one per round. In each
+// Ranks are numbered from the root. Strides fall from the largest power of k+1 below their number to 1, one per round. In each
 // round every holder, a multiple of the previous stride, serves the k numbers that are one to k strides above its own.
 // Ranks with near numbers are therefore near in the tree.
 Plan knomial(const PlanRequest& request) {
@@ -83,8 +83,8 @@ Plan knomial(const PlanRequest& request) {
 
 // ---- hierarchical -------------------------------------------------------------------------------------------
 
-// The number of slices in which leaders offer a chunk at each level. This is XHC's chunk size per level, as powers of
-// two of one chunk, so that all levels run the same loop.
+// Into how many slices the leaders of each level cut a chunk (XHC's chunk size per level): the chunk divided by that of
+// the level, rounded down to 1, 2, 4 or 8 (Parameters::level_chunk_bytes), so that all levels run the same loop.
 struct LevelChunks {
   uint32_t chunk_bytes = 0;
   std::vector<int> pieces;

@@ -21,9 +21,9 @@ inline constexpr size_t line_bytes = 64;
 
 struct alignas(line_bytes) FlagLine {
   std::atomic<uint64_t> sequence;
-  std::atomic<uint64_t> published_operation;
-  std::atomic<uint64_t> published_address;  // in the writer's address space
-  std::atomic<uint64_t> published_offset;   // in the arena of the writer's process, plus one; 0 when it is not there
+  std::atomic<uint64_t> published_operation;  // its number on the channel (exec/channel.h)
+  std::atomic<uint64_t> published_address;    // in the writer's address space
+  std::atomic<uint64_t> published_offset;     // in the arena of the writer's process, plus one; 0 when it is not there
   // For memory outside the arena: transport::Announced.
   std::atomic<uint64_t> published_region;
   std::atomic<uint64_t> published_place;

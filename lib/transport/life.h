@@ -16,19 +16,19 @@ namespace coll::transport {
 // In shared memory that reads as zero at first. Writers: the owner, and the kernel on its behalf.
 struct LifeMark {
   robust_list entry;    // of the kernel's list; an address in the owner's address space
-  robust_list* before;  // the entry that leads to this one; likewise
+  robust_list* before;  // the entry that leads to this one; an address there, too
   uint64_t start;       // of the process, as in ProcessStat; 0: unknown
-  uint64_t stack;       // likewise
+  uint64_t stack;       // where its program's stack begins: differs after execve(); 0: unknown
   uint32_t time_space;  // the time namespace by which `start` counts
   // The id of the thread that has the mark in its list, until the kernel changes it. 0: there is no such thread.
   std::atomic<uint32_t> word;
 
-  // Whether the owner has exited, was killed, or has called execve(). Its earlier stores are then visible.
+  // Whether the owner ends or has ended: exit, a signal, execve(). Other threads of it may store for a moment yet.
   bool ended() const { return (word.load(std::memory_order_acquire) & FUTEX_OWNER_DIED) != 0; }
 };
 static_assert(offsetof(LifeMark, entry) == 0 && sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
-// Writes what distinguishes the calling process from a later one with the same pid, and its program from another one.
+// Sets `start`, `stack` and `time_space` to those of the calling process; the rest stays. Called by keeper.cc.
 void describe_owner(LifeMark& mark);
 
 // Minimum time between two checks of one peer in /proc by this process, and between two of any peers: a check takes a

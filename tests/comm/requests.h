@@ -53,8 +53,8 @@ struct Operation {
   }
 };
 
-// Starts more requests than channels, of every kind and size; every rank waits for them in an order of its own with
-// coll_wait() or coll_test(), with blocking collectives in between.
+// Starts 13 requests, more than three for each channel (comm::request_channels), of random kind and size, with blocking
+// collectives between the starts. Every rank waits for them in an order of its own, with coll_wait() or coll_test().
 inline void many_outstanding(Context& c, uint64_t seed, int batches) {
   coll_comm* comm = c.comm();
   if (comm == nullptr) return;
@@ -99,7 +99,8 @@ inline void many_outstanding(Context& c, uint64_t seed, int batches) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
-// Starts several persistent requests again and again with new data, in pairs and alone.
+// Starts 12 persistent requests again and again with new data: in every third round one after the other, otherwise all
+// before the first wait.
 inline void persistent(Context& c, int rounds) {
   coll_comm* comm = c.comm();
   if (comm == nullptr) return;
@@ -130,7 +131,7 @@ inline void persistent(Context& c, int rounds) {
 }
 
 // Two threads of each rank wait for the requests of one communicator, each for every second one, with coll_wait() or
-// coll_test(), while the first thread is in a blocking collective or starts more.
+// coll_test(), while the thread that has started them is in a blocking collective or starts more.
 inline void waited_by_two_threads(Context& c, int batches) {
   coll_comm* comm = c.comm();
   if (comm == nullptr) return;

@@ -17,14 +17,16 @@ namespace coll::tools {
 class Workplace {
  public:
   static constexpr int flag_lines = 64;
-  struct alignas(128) Line {
+  struct alignas(128) Line {  // prefetchers fetch lines in pairs
     std::atomic<uint64_t> value;
   };
 
-  // Every process has `bytes` of private and as much of shared memory. One more process, at rest, has rest_bytes of
-  // each.
+  // Every process has `bytes` of private and as much of shared memory. One more process, which sleeps during all probes
+  // (RoundsTask::with_one_at_rest), has rest_bytes of each.
   Workplace(int processes, size_t bytes);
 
+  // Allocates, touches and announces the memory of this process. Returns "" or an error. REQUIRED by own() and
+  // kcoll_problem() in this process, by place() and access() in that of their argument, too.
   std::string begin(int process);
 
   int processes() const { return processes_; }
@@ -38,7 +40,8 @@ class Workplace {
   // Flag lines that process `of` writes.
   Line* lines(int of) const { return reinterpret_cast<Line*>(lines_.data()) + size_t(of) * flag_lines; }
   const Place& place(int process) const { return reinterpret_cast<const Place*>(places_.data())[process]; }
-  // Opens the access at the first call. Returns null and the reason in `problem` if that fails.
+  // Opens the access at the first call; valid as long as this object. Returns null and the reason in `problem` if that
+  // fails.
   Access* access(CopyPath path, int process, std::string& problem);
   // The domain of kcoll that all processes join.
   const transport::Token& kcoll_domain() const { return key_; }

@@ -72,14 +72,18 @@ Simulated simulated(const SimulateOptions& options) {
     count /= size_t(options.ranks);
   }
   made.machine = machine_of(options);
+  if (choice.algorithm->refuses != nullptr)
+    if (const std::string refused =
+            choice.algorithm->refuses({.hierarchy = &made.machine.hierarchy, .parameters = choice.parameters});
+        !refused.empty())
+      throw usage(fmt::format("--algorithm {}: {}", choice.algorithm->name, refused));
   made.plan = choice.algorithm->make({.hierarchy = &made.machine.hierarchy,
                                       .root = options.root,
                                       .irregular = !blocks.empty(),
                                       .parameters = choice.parameters});
   made.run = sim::simulate(made.plan, plan::shape_of(made.plan, count, blocks), call.element_bytes,
                            made.machine.hierarchy, made.machine.table, run);
-  if (!made.run.problem.empty())
-    throw Failure(fmt::format("the plan cannot run: {}; use another --transport", made.run.problem));
+  if (!made.run.problem.empty()) throw Failure("the plan cannot run: " + made.run.problem);
   return made;
 }
 
@@ -136,7 +140,9 @@ void print(const SimulateOptions& options, const Simulated& made) {
   line("machine", made.machine.origin);
   line("ranks", topo::describe(made.machine.hierarchy) + ", mapped by " + options.map_by);
   line("transport", options.transport);
-  line("time", us_text(made.run.end_us) + " from the first rank's arrival to the last rank's end");
+  line("time",
+       us_text(made.run.end_us) + (options.skew_us > 0 ? " from the earliest possible arrival to the last rank's end"
+                                                       : " from the ranks' arrival to the last rank's end"));
   line("per rank", fmt::format("copies for {}, reduces for {}, waits for {} (means over the ranks)",
                                us_text(means.copying_us), us_text(means.reducing_us), us_text(means.waiting_us)));
   if (made.run.most_locking > 0)

@@ -11,7 +11,6 @@ import time
 
 COLLECTIVES = ("all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single")
 SIZES = [8 << 10, 64 << 10, 512 << 10, 4 << 20, 32 << 20, 64 << 20]
-BACKENDS = ("coll", "gloo")
 
 
 def arguments():
@@ -25,6 +24,8 @@ def arguments():
     parser.add_argument("--only", choices=("collectives", "decode", "step"))
     parser.add_argument("--memory", choices=("ordinary", "shared"), default="ordinary",
                         help="tensors of torch.empty(), or of torch_coll.empty() for both backends")
+    parser.add_argument("--mpi", metavar="SHIM", help="also measure torch's MPI backend under this shim of libcoll; "
+                        "mpirun of Open MPI starts the ranks")
     parser.add_argument("--json", help="file for the results")
     return parser.parse_args()
 
@@ -32,6 +33,12 @@ def arguments():
 def start_ranks(options):
     """Starts the ranks and returns their worst status."""
     with tempfile.TemporaryDirectory() as folder:
+        if options.mpi:
+            variables = {"STORE": f"{folder}/store", "WORLD_SIZE": str(options.ranks), "OMP_NUM_THREADS": "1"}
+            command = ["mpirun", "-n", str(options.ranks), "--bind-to", "none", "--oversubscribe",
+                       *(["--allow-run-as-root"] if os.geteuid() == 0 else []), "-x", f"LD_PRELOAD={options.mpi}",
+                       *(word for name in variables for word in ("-x", name)), sys.executable, *sys.argv]
+            return subprocess.run(command, env=os.environ | variables, check=False).returncode
         ranks = [subprocess.Popen([sys.executable, *sys.argv], env=os.environ | {
             "RANK": str(rank), "WORLD_SIZE": str(options.ranks), "STORE": f"{folder}/store", "OMP_NUM_THREADS": "1",
         }) for rank in range(options.ranks)]
@@ -46,7 +53,8 @@ class Bench:
         import torch.distributed as dist
         import torch_coll
         self.torch, self.dist, self.options = torch, dist, options
-        self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        self.rank = int(os.environ["OMPI_COMM_WORLD_RANK" if options.mpi else "RANK"])
+        self.size = int(os.environ["WORLD_SIZE"])
         if options.bind:
             cores = sorted(os.sched_getaffinity(0))
             os.sched_setaffinity(0, {cores[self.rank % len(cores)]})
@@ -54,6 +62,8 @@ class Bench:
         dist.init_process_group("coll", store=dist.FileStore(os.environ["STORE"], self.size), rank=self.rank,
                                 world_size=self.size)
         self.groups = {"coll": dist.group.WORLD, "gloo": dist.new_group(backend="gloo")}
+        if options.mpi:
+            self.groups["mpi"] = dist.new_group(backend="mpi")
         self.control = dist.new_group(backend="gloo")
         self.results = []
         self.empty = torch_coll.empty if options.memory == "shared" else torch.empty
@@ -71,41 +81,47 @@ class Bench:
             call(self.groups[backend])
         return self.slowest(time.perf_counter() - start) / repetitions
 
-    def measure(self, name, call):
-        """Rounds of both backends in turns; each repeats the call for about `seconds`."""
+    def measure(self, name, call, backends=None):
+        """Rounds of the backends in turns; each repeats the call for about `seconds`."""
+        backends = list(backends or self.groups)
         repetitions = {}
-        for backend in BACKENDS:
+        for backend in backends:
             self.once(call, backend, 3)
             longest = self.once(call, backend, 2)
             repetitions[backend] = max(1, min(1000, int(self.options.seconds / longest)))
-        times = {backend: [] for backend in BACKENDS}
+        times = {backend: [] for backend in backends}
         for turn in range(self.options.rounds):
-            for backend in BACKENDS[::-1] if turn % 2 else BACKENDS:
+            for backend in backends[::-1] if turn % 2 else backends:
                 times[backend].append(self.once(call, backend, repetitions[backend]))
         row = {"name": name, "ranks": self.size, "bound": self.options.bind, "memory": self.options.memory,
                "times_s": times}
         self.results.append(row)
         if self.rank == 0:
-            ours, theirs = (statistics.median(times[backend]) for backend in BACKENDS)
-            low, _, high = statistics.quantiles(times["gloo"], n=4)
-            print(f"{name:45} {ours * 1e6:10.1f} {theirs * 1e6:10.1f} ({low * 1e6:.1f} to {high * 1e6:.1f}) "
-                  f"{theirs / ours:7.2f}", flush=True)
+            ours = statistics.median(times["coll"])
+            line = f"{name:45} {ours * 1e6:10.1f}"
+            if "gloo" in times:
+                low, theirs, high = statistics.quantiles(times["gloo"], n=4)
+                line += f" {theirs * 1e6:10.1f} ({low * 1e6:.1f} to {high * 1e6:.1f}) {theirs / ours:7.2f}"
+            if "mpi" in times:
+                line += f"  mpi {statistics.median(times['mpi']) * 1e6:10.1f}"
+            print(line, flush=True)
 
     def collectives(self):
         for collective in COLLECTIVES:
             for dtype in (self.torch.float32, self.torch.bfloat16):
-                if dtype == self.torch.bfloat16 and collective == "reduce_scatter_tensor" and not self.gloo_can(dtype):
-                    continue
+                backends = [backend for backend in self.groups if self.can(backend, collective, dtype)]
                 for size in self.options.sizes:
                     label = f"{collective} {str(dtype).removeprefix('torch.')} {size >> 10} KiB"
-                    self.measure(label, self.call_of(collective, dtype, size))
+                    self.measure(label, self.call_of(collective, dtype, size), backends)
 
-    def gloo_can(self, dtype):
-        """Whether gloo reduces this type."""
+    def can(self, backend, collective, dtype):
+        """Whether the backend has the collective for this type: gloo and MPI lack some."""
         try:
-            self.dist.all_reduce(self.torch.ones(4, dtype=dtype), group=self.groups["gloo"])
+            self.call_of(collective, dtype, 1 << 10)(self.groups[backend])
             return True
-        except RuntimeError:
+        except (RuntimeError, IndexError) as problem:  # MPI: no such datatype is an IndexError
+            if self.rank == 0:
+                print(f"{backend} lacks {collective} of {dtype}: {str(problem).splitlines()[0]}", flush=True)
             return False
 
     def call_of(self, collective, dtype, size):
@@ -141,20 +157,21 @@ class Bench:
                             y = y + partial * 0.01
                     return y
 
-                self.measure(f"decode, batch {batch}, {str(dtype).removeprefix('torch.')}", token)
+                backends = [backend for backend in self.groups if self.can(backend, "all_reduce", dtype)]
+                self.measure(f"decode, batch {batch}, {str(dtype).removeprefix('torch.')}", token, backends)
                 activations = torch.zeros(batch, width, dtype=dtype)
 
                 def all_reduces(group):
                     for _ in range(2 * layers):
                         self.dist.all_reduce(activations, group=group)
 
-                self.measure(f"  its {2 * layers} all_reduces alone", all_reduces)
+                self.measure(f"  its {2 * layers} all_reduces alone", all_reduces, backends)
 
     def step(self):
         """A step of data-parallel training, 8 M parameters."""
         torch = self.torch
         networks = {}
-        for backend in BACKENDS:
+        for backend in self.groups:
             torch.manual_seed(1)
             network = torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Linear(1024, 1024), torch.nn.ReLU())
                                             for _ in range(8)])
@@ -185,7 +202,7 @@ class Bench:
 
 if __name__ == "__main__":
     chosen = arguments()
-    if "RANK" in os.environ:
+    if "RANK" in os.environ or "OMPI_COMM_WORLD_RANK" in os.environ:
         Bench(chosen).run()
     else:
         sys.exit(start_ranks(chosen))

@@ -35,6 +35,19 @@ def any_values(count, dtype, seed):
     return ((torch.arange(count * element) * 3 + 17 * seed) % 100).to(torch.uint8).view(dtype)
 
 
+def premul_sum(factor):
+    """torch's operation with a factor, or a tensor of one; skips the test where this torch cannot make it."""
+    make = getattr(torch.distributed, "_make_nccl_premul_sum", None)
+    if make is not None:
+        return make(factor)
+    # A torch without NCCL lacks the factory, and from 2.0 on still loads a pickled one.
+    op = dist.ReduceOp.__new__(dist.ReduceOp)
+    if not hasattr(op, "__setstate__"):
+        pytest.skip("this torch was built without the factory of PREMUL_SUM")
+    op.__setstate__((int(dist.ReduceOp.PREMUL_SUM), factor))
+    return op
+
+
 class TestReductions:
     @pytest.mark.parametrize("dtype", REDUCED, ids=str)
     def test_sum_avg_product(self, dtype):
@@ -78,15 +91,30 @@ class TestReductions:
             assert torch.equal(tensor, folded([any_values(9, torch.bool, r) for r in range(SIZE)], function))
 
     def test_premul_sum(self):
-        make = getattr(torch.distributed, "_make_nccl_premul_sum", None)
-        if make is None:
-            pytest.skip("this torch was built without the factory of PREMUL_SUM")
         # The factory of torch 1.13 takes a list of tensors.
-        in_tensor = torch.tensor([0.25]) if VERSION >= (2, 0) else [torch.tensor([0.25])]
-        for given, factor in ((0.5, 0.5), (in_tensor, 0.25)):
+        in_tensor = torch.tensor([0.3]) if VERSION >= (2, 0) else [torch.tensor([0.3])]
+        for given, factor in ((0.7, 0.7), (in_tensor, 0.3)):
             tensor = values(RANK)
-            dist.all_reduce(tensor, make(given))
+            dist.all_reduce(tensor, premul_sum(given))
             assert torch.equal(tensor, folded([v * factor for v in all_values()], operator.add))
+        for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.complex64):
+            # Each product is rounded to the type; 16-bit floats are then summed in float.
+            wide = torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+            products = [(v * torch.tensor(0.7, dtype=dtype)).to(wide) for v in all_values(dtype=dtype)]
+            tensor = values(RANK, dtype=dtype)
+            dist.all_reduce(tensor, premul_sum(0.7))
+            assert torch.equal(tensor, folded(products, operator.add).to(dtype))
+        total = folded([v * 0.7 for v in all_values(4 * SIZE)], operator.add)
+        for root in range(SIZE):
+            tensor = values(RANK, 4 * SIZE)
+            dist.reduce(tensor, root, premul_sum(0.7))
+            assert torch.equal(tensor, total if RANK == root else values(RANK, 4 * SIZE))
+        output, inputs = torch.empty(4), list(values(RANK, 4 * SIZE).chunk(SIZE))
+        dist.reduce_scatter(output, inputs, premul_sum(0.7))
+        assert torch.equal(output, total.chunk(SIZE)[RANK])
+        assert all(torch.equal(a, b) for a, b in zip(inputs, values(RANK, 4 * SIZE).chunk(SIZE)))
+        with pytest.raises((TypeError, RuntimeError), match="PREMUL_SUM is not defined for"):
+            dist.all_reduce(values(RANK, dtype=torch.int32), premul_sum(0.7))
 
     def test_what_is_not_defined_is_refused(self):
         for dtype, op in ((torch.float32, dist.ReduceOp.BAND), (torch.complex64, dist.ReduceOp.MAX),

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from job import since
+from job import VERSION, since
 
 HERE = pathlib.Path(__file__).resolve().parent
 HEAD = """
@@ -115,10 +115,15 @@ except RuntimeError as problem:
     assert "the group was aborted" in texts[0] and "abort" in texts[1]
 
 
-def test_another_timeout(tmp_path):
-    code = """
+@pytest.mark.parametrize("setter", ["torch_coll.set_timeout", "backend._set_default_timeout"])
+def test_another_timeout(tmp_path, setter):
+    if setter != "torch_coll.set_timeout" and VERSION < (2, 14):
+        pytest.skip("Python cannot call it before torch 2.14")
+    code = f"""
 init(timeout_s=100)
-torch_coll.set_timeout(datetime.timedelta(seconds=1))
+group = dist.distributed_c10d._get_default_group()
+backend = group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
+{setter}(datetime.timedelta(seconds=1))
 if RANK == 0:
     try:
         dist.barrier()
@@ -238,4 +243,3 @@ time.sleep(1)
 print(time.process_time() - before < 0.1)
 """
     assert run(tmp_path, 2, code) == ["True\n"] * 2
-

@@ -40,18 +40,12 @@ void divide(at::Tensor tensor, int ranks) {
   else tensor.div_(ranks);
 }
 
-// A copy of the input, multiplied by PREMUL_SUM's factor.
-at::Tensor scaled(const at::Tensor& input, const Reduction& reduction) {
-  return input.mul(reduction.factor->to(input.scalar_type()));
-}
-
 size_t count_of(const at::Tensor& tensor) { return size_t(tensor.numel()); }
 
 // Adds an allreduce of one tensor, in place, to a plan.
 void add_allreduce(Plan& plan, const at::Tensor& tensor, const Reduction& reduction, int ranks) {
   at::Tensor memory = for_writing(tensor, plan.after);
-  if (reduction.factor) memory.copy_(scaled(tensor, reduction));
-  else if (!memory.is_same(tensor)) memory.copy_(tensor);
+  if (!memory.is_same(tensor)) memory.copy_(tensor);
   // Before the copy to the tensor, which for_writing() has added.
   if (reduction.average) plan.after.insert(plan.after.begin(), [memory, ranks] { divide(memory, ranks); });
   plan.held.push_back(memory);
@@ -76,7 +70,7 @@ void add_allgather(Plan& plan, at::Tensor input, const at::Tensor& output) {
 // Adds a reduce_scatter of [ranks] equal blocks. An output inside the input gets its result at the end, because peers
 // read the input until then.
 void add_reduce_scatter(Plan& plan, at::Tensor input, const at::Tensor& output, const Reduction& reduction, int ranks) {
-  input = reduction.factor ? scaled(input, reduction) : for_reading(input);
+  input = for_reading(input);
   After copies;
   at::Tensor memory = for_writing(output, copies);
   if (overlap(input, memory)) {
@@ -156,11 +150,10 @@ WorkPointer Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& opts) {
   at::Tensor memory;
   if (getRank() == root) {
     memory = for_writing(tensor, call.plan.after);
-    if (reduction.factor) memory.copy_(scaled(tensor, reduction));
-    else if (!memory.is_same(tensor)) memory.copy_(tensor);
+    if (!memory.is_same(tensor)) memory.copy_(tensor);
     if (reduction.average) call.plan.after.insert(call.plan.after.begin(), [memory, ranks] { divide(memory, ranks); });
   } else {
-    memory = reduction.factor ? scaled(tensor, reduction) : for_reading(tensor);
+    memory = for_reading(tensor);
   }
   call.plan.held = {memory};
   const bool at_root = getRank() == root;
@@ -306,7 +299,6 @@ WorkPointer Backend::reduce_scatter(Tensors& outputs, TensorLists& inputs, const
     add_reduce_scatter(call.plan, whole, output, reduction, getSize());
     return launch(std::move(call));
   }
-  if (reduction.factor) whole = scaled(whole, reduction);
   const int ranks = getSize();
   const at::Tensor memory = at::empty(output.sizes(), output.options());
   call.plan.after.push_back([output, memory, average = reduction.average, ranks] {

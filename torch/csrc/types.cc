@@ -74,12 +74,20 @@ coll_op numeric_op(Op::RedOpType op) {
   }
 }
 
-at::Tensor factor_of(const Op& op) {
+// PREMUL_SUM's factor, one element of the type.
+at::Tensor factor_of(const Op& op, at::ScalarType type) {
   const auto* scaled = dynamic_cast<const c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
   TORCH_CHECK(scaled != nullptr, "coll: PREMUL_SUM has no factor");
   const at::Tensor tensor = factor_tensor(*scaled);
-  if (tensor.defined()) return tensor;
-  return at::scalar_tensor(scaled->double_factor, at::kDouble);
+  if (!tensor.defined()) return at::scalar_tensor(scaled->double_factor, at::kDouble).to(type);
+  TORCH_CHECK_VALUE(tensor.numel() == 1, "coll: PREMUL_SUM has a factor of ", tensor.numel(), " elements, not one");
+  return tensor.to(at::kCPU, type);
+}
+
+void set_scaled_sum(const at::Tensor& factor, Reduction& reduction) {
+  TORCH_CHECK(coll_op_create_scaled_sum(factor.data_ptr(), reduction.type, &reduction.op) == COLL_OK,
+              "coll: ", coll_last_error());
+  reduction.scaled = std::shared_ptr<const void>(nullptr, [op = reduction.op](const void*) { coll_op_free(op); });
 }
 
 }  // namespace
@@ -95,7 +103,7 @@ Reduction reduction_of(const Op& op, at::ScalarType type) {
   if (kind == Op::PREMUL_SUM) {
     TORCH_CHECK_TYPE(at::isFloatingType(type) || at::isComplexType(type), "coll: PREMUL_SUM is not defined for ",
                      c10::toString(type));
-    result.factor = factor_of(op);
+    set_scaled_sum(factor_of(op, type), result);
   }
   return result;
 }

@@ -2,7 +2,7 @@
 // The table of reductions: the operation and datatype of libcoll that compute torch's operation on a type.
 #pragma once
 
-#include <optional>
+#include <memory>
 
 #include <coll/coll.h>
 
@@ -13,8 +13,8 @@ namespace torch_coll {
 struct Reduction {
   coll_datatype type;
   coll_op op;
-  bool average = false;              // divide the sum by the number of ranks afterwards
-  std::optional<at::Tensor> factor;  // multiply each input by it first
+  bool average = false;                // divide the sum by the number of ranks afterwards
+  std::shared_ptr<const void> scaled;  // of PREMUL_SUM: keeps `op`, a scaled sum of libcoll
 };
 
 // Throws if torch's operation is not defined for the type.

@@ -38,10 +38,10 @@ class Recipes(unittest.TestCase):
         self.assertGreater(len(exported), 70)
         self.assertEqual(set(listed), exported)
 
-    @unittest.skipUnless(shutil.which("rpmlint"), "rpmlint is not installed")
-    def test_rpmlint_finds_no_error(self):
+    @unittest.skipUnless(shutil.which("rpmlint") and shutil.which("rpm"), "rpmlint, or rpm, is not installed")
+    def test_rpmlint_finds_nothing(self):
         done = subprocess.run(["rpmlint", TOP / "packages/rpm/libcoll.spec"], capture_output=True, text=True)
-        self.assertNotIn(" E: ", done.stdout)
+        self.assertIn("0 errors, 0 warnings", done.stdout, done.stdout + done.stderr)
 
     @unittest.skipUnless(shutil.which("reuse"), "reuse is not installed")
     def test_every_file_has_a_licence(self):

@@ -34,6 +34,7 @@ about_test-torch = builds the library (about 4 minutes), then installs torch in 
 about_wheel = builds the library (about 4 minutes) and packs it with the Python module
 about_test-wheel = builds a wheel (about 4 minutes) and runs it in a clean root of each release (about a minute each)
 about_deb = builds the Debian packages of HEAD (about 10 minutes)
+about_rpm = builds the RPM packages of HEAD (about 10 minutes)
 about_test-deb = builds, installs, tests and removes the Debian packages in a clean root of each release (about 20 minutes each)
 about_test-readme = types README.md's install lines in a clean root of each release (about 3 minutes each)
 about_install = builds what is installed: library, shims, collctl and manual pages (about 8 minutes), then installs it
@@ -42,7 +43,7 @@ $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(abou
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist sbom wheel test-wheel test-wheel-here deb deb-here test-deb test-deb-here \
+	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist sbom wheel test-wheel test-wheel-here deb deb-here rpm test-deb test-deb-here \
 	test-readme test-readme-here
 
 help: ## list these targets
@@ -112,6 +113,9 @@ deb: ## build the Debian packages of HEAD in BUILD/deb; with SYSTEM=12|13|sid in
 
 deb-here: ## install what building them needs, and build them in /result (as root)
 	@apt-get -qq update && JOBS=$(JOBS) scripts/make-deb.sh --needs /result
+
+rpm: ## build the RPM packages of HEAD in BUILD/rpm, by rpmbuild --nodeps on Debian (needs rpm)
+	@JOBS=$(JOBS) scripts/make-rpm.sh $(BUILD)/rpm
 
 test-deb: ## build, install, test and remove the Debian packages in clean roots (as root) [SYSTEM=12|13|sid]
 	@scripts/test-deb.sh $(BUILD) $(SYSTEM)

@@ -10,7 +10,7 @@
 #   OUTPUT   directory for the wheel
 #
 # Needs patchelf, objdump, and Python with setuptools and wheel (Debian: patchelf binutils python3-setuptools
-# python3-wheel python3-pip).
+# python3-wheel); PYTHON names another than python3.
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,7 +23,9 @@ output=$(realpath -m "$2")
 for tool in patchelf objdump; do
   command -v "$tool" >/dev/null || die "$tool is missing: apt-get install patchelf binutils"
 done
-python3 -c 'import setuptools, wheel' 2>/dev/null || die "setuptools or wheel is missing: apt-get install python3-setuptools python3-wheel"
+python=${PYTHON:-python3}
+"$python" -c 'import setuptools, wheel' 2>/dev/null ||
+  die "$(command -v "$python") has no setuptools or no wheel: apt-get install python3-setuptools python3-wheel"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -51,7 +53,7 @@ newest=$(objdump -T "$inside"/*.so*[0-9] | grep -o 'GLIBC_2\.[0-9]*' | sort -uV 
 platform=manylinux_${newest#GLIBC_}
 platform=${platform/./_}_$(uname -m)
 mkdir -p "$output"
-(cd "$work/python" && python3 -W ignore -c "
+(cd "$work/python" && "$python" -W ignore -c "
 import setuptools
 setuptools.setup()" -q bdist_wheel --plat-name "$platform" --dist-dir "$output" >/dev/null)
 ls "$output"/*.whl

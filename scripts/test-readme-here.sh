@@ -53,7 +53,7 @@ type_lines() {
     typed=$((typed + 1))
     if [ "$(wc -l <"$work/out")" -le 40 ]; then cat "$work/out"; else say "($((SECONDS - started)) s, $(wc -l <"$work/out") lines)"; fi
     if [ -n "$mpi" ]; then
-      grep -q 'libcoll: communicator of 2 ranks' "$work/out" || die "the program of $mpi is not served"
+      grep -q 'libcoll: communicator MPI_COMM_WORLD of 2 ranks' "$work/out" || die "the program of $mpi is not served"
       [ "$(grep -c 'the sum is 3' "$work/out")" = 2 ] || die "the program of $mpi has a wrong sum"
       served=$((served + 1))
     fi

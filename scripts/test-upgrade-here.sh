@@ -77,7 +77,7 @@ mpicc.openmpi -O -Wall -Werror "$checkout/tests/install/upgrade/mpi.c" -o "$work
 say "upgrading while jobs run"
 start native collctl run -n 2 "$work/native"
 start mpi collctl run --mpi openmpi -n 2 "$work/mpi"
-grep -q 'libcoll: communicator of 2 ranks' "$work/mpi.log" || die "the job mpi is not served"
+grep -q 'libcoll: communicator MPI_COMM_WORLD of 2 ranks' "$work/mpi.log" || die "the job mpi is not served"
 install "$newer"
 after=$(version)
 dpkg --compare-versions "$before" lt "$after" || die "version $after is not newer than $before"

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+from spack_repo.builtin.build_systems.cmake import CMakePackage
+
 from spack.package import *
 
 
@@ -22,8 +24,7 @@ class Libcoll(CMakePackage):
     depends_on("cmake@3.25:", type="build")
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")
-    depends_on("scdoc", type="build")
-    depends_on("python@3.11:", type="build")
+    # Without manual pages: Spack has no scdoc.
     depends_on("hwloc@2:")
     depends_on("highway")
     depends_on("liburing")

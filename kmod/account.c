@@ -118,7 +118,7 @@ static void balance(struct work_struct *work)
 		kcoll_user_balance(equal_share());
 	else if (pages)
 		kcoll_user_relieve(pages, equal_share());
-	kcoll_pinset_unpin_now();
+	kcoll_user_unpin_now_all();
 }
 
 /* Adds pages as far as a limit allows. Of several tasks, those fail for whom no room is left. */
@@ -210,13 +210,13 @@ int kcoll_account_charge(struct kcoll_owner *owner, unsigned long pages, bool fl
 	charge->pages = pages;
 	if (!add_memlock(owner, pages, force, charge)) {
 		kcoll_pinset_drop(&owner->lru, pages, ULONG_MAX, false);
-		kcoll_pinset_unpin_now();
+		kcoll_dying_unpin_now(&owner->user->dying);
 		return -EDQUOT;
 	}
 	if (!add_total(owner->user, pages, force)) {
 		sub_memlock(owner, charge, pages);
 		refused(owner, pages);
-		kcoll_pinset_unpin_now();
+		kcoll_dying_unpin_now(&owner->user->dying);
 		return -EDQUOT;
 	}
 	if (!force)
@@ -257,7 +257,7 @@ void kcoll_account_make_room(struct kcoll_owner *owner, unsigned long pages)
 		coming += kcoll_pinset_drop(&owner->lru, some, ULONG_MAX, true);
 	if (!coming && atomic_long_read(&owner->user->pinned_pages) + pages > share())
 		kcoll_user_evict(owner->user, pages);
-	kcoll_pinset_unpin_now();
+	kcoll_dying_unpin_now(&owner->user->dying);
 }
 
 /* --- metadata --- */
@@ -342,7 +342,7 @@ static unsigned long shrink_scan(struct shrinker *unused, struct shrink_control 
 	unsigned long dropped = kcoll_pinset_drop(&kcoll_lru_all, sc->nr_to_scan, ULONG_MAX, false);
 
 	/* What is waiting for its delay is room too. */
-	kcoll_pinset_unpin_now();
+	kcoll_user_unpin_now_all();
 	return dropped ?: SHRINK_STOP;
 }
 

@@ -16,6 +16,7 @@
 #include "pinset.h"
 #include "region.h"
 #include "uring.h"
+#include "user.h"
 
 /* --- descriptors --- */
 
@@ -266,7 +267,7 @@ static int command_unregister(struct kcoll_context *ctx, const struct kcoll_unre
 		return err;
 	kcoll_region_kill(region);
 	if (!(args->flags & KCOLL_NOWAIT)) {
-		kcoll_pinset_unpin_now();
+		kcoll_dying_unpin_now(&ctx->owner->user->dying);
 		err = kcoll_region_wait_idle(region) ? -EINTR : 0;
 	}
 	kcoll_region_put(region);

@@ -8,7 +8,6 @@
 #include "account.h"
 #include "device.h"
 #include "params.h"
-#include "pinset.h"
 #include "region.h"
 #include "stats.h"
 
@@ -133,9 +132,7 @@ static void __exit kcoll_exit(void)
 	kcoll_region_wait_none();
 	/* The last callbacks of percpu_refs, and of kfree_rcu(), which may queue work. */
 	rcu_barrier();
-	/* First what may start the other: room is made by unpinning. */
 	kcoll_account_stop();
-	kcoll_pinset_stop();
 	destroy_workqueue(kcoll_wq);
 	kcoll_stats_stop();
 	pr_info("unloaded\n");

@@ -17,7 +17,7 @@
  *   region->map_sem                            (a peer's fault: below the peer's mmap_lock)
  *   i_mmap_rwsem, page table locks             zapping, inserting
  *   region->lock                               (also in invalidations, below any lock of mm)
- *   sets_lock | users_lock | gate->lock | dying_lock | the lock of region->sets
+ *   sets_lock | users_lock | gate->lock | dying->lock | the lock of region->sets
  *
  * A fault drops the peer's mmap_lock before it takes a slot->lock. No task sleeps holding
  * region->lock. Only UNREGISTER waits for a pin set's last user; it holds no lock then
@@ -69,7 +69,7 @@ int kcoll_region_count(void)
 void kcoll_region_wait_none(void)
 {
 	while (!wait_event_timeout(none_alive, !atomic_read(&alive), HZ / 10))
-		kcoll_pinset_unpin_now();
+		kcoll_user_unpin_now_all();
 }
 
 static void uncount(struct kcoll_owner *owner, u32 ranges)

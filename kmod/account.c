@@ -265,15 +265,11 @@ void kcoll_account_make_room(struct kcoll_owner *owner, unsigned long pages)
 /* How long a registration waits for regions that have ended: some grace periods. */
 #define METADATA_WAIT HZ
 
-static bool charge_metadata(struct kcoll_user *user, size_t bytes)
+static unsigned long metadata_limit(void)
 {
 	unsigned long mb = READ_ONCE(kcoll_param_max_metadata_mb);
-	unsigned long limit = mb ? mb << 20 : (totalram_pages() << PAGE_SHIFT) / 64;
 
-	if ((unsigned long)atomic_long_add_return(bytes, &user->metadata) <= limit)
-		return true;
-	atomic_long_sub(bytes, &user->metadata);
-	return false;
+	return mb ? mb << 20 : (totalram_pages() << PAGE_SHIFT) / 64;
 }
 
 /* Whether it is charged, or nothing is left to wait for. */
@@ -282,7 +278,7 @@ static bool metadata_settled(struct kcoll_user *user, size_t bytes, bool *charge
 	/* Acquire: pairs with the end's release, so that with nothing ending all is given back. */
 	bool none_ending = !atomic_long_read_acquire(&user->ending);
 
-	*charged = charge_metadata(user, bytes);
+	*charged = add_within(&user->metadata, bytes, metadata_limit());
 	return *charged || none_ending;
 }
 
@@ -304,6 +300,27 @@ int kcoll_account_metadata(struct kcoll_user *user, size_t bytes)
 	wait_event_killable_timeout(user->freed, metadata_settled(user, bytes, &charged),
 				    METADATA_WAIT);
 	return charged ? 0 : -EDQUOT;
+}
+
+/**
+ * kcoll_account_metadata_force() - charges what is in use already, whatever the limit
+ * @user: the user
+ * @bytes: how many bytes
+ */
+void kcoll_account_metadata_force(struct kcoll_user *user, size_t bytes)
+{
+	atomic_long_add(bytes, &user->metadata);
+}
+
+/**
+ * kcoll_account_metadata_fits() - whether a user keeps to its limit
+ * @user: the user
+ *
+ * Return: false: the user has to give something back before it may map more.
+ */
+bool kcoll_account_metadata_fits(struct kcoll_user *user)
+{
+	return atomic_long_read(&user->metadata) <= metadata_limit();
 }
 
 /**

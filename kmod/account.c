@@ -118,7 +118,7 @@ static void balance(struct work_struct *work)
 		kcoll_user_balance(equal_share());
 	else if (pages)
 		kcoll_user_relieve(pages, equal_share());
-	kcoll_pinset_unpin_now();
+	kcoll_user_unpin_now_all();
 }
 
 /* Adds pages as far as a limit allows. Of several tasks, those fail for whom no room is left. */
@@ -210,13 +210,13 @@ int kcoll_account_charge(struct kcoll_owner *owner, unsigned long pages, bool fl
 	charge->pages = pages;
 	if (!add_memlock(owner, pages, force, charge)) {
 		kcoll_pinset_drop(&owner->lru, pages, ULONG_MAX, false);
-		kcoll_pinset_unpin_now();
+		kcoll_dying_unpin_now(&owner->user->dying);
 		return -EDQUOT;
 	}
 	if (!add_total(owner->user, pages, force)) {
 		sub_memlock(owner, charge, pages);
 		refused(owner, pages);
-		kcoll_pinset_unpin_now();
+		kcoll_dying_unpin_now(&owner->user->dying);
 		return -EDQUOT;
 	}
 	if (!force)
@@ -257,7 +257,7 @@ void kcoll_account_make_room(struct kcoll_owner *owner, unsigned long pages)
 		coming += kcoll_pinset_drop(&owner->lru, some, ULONG_MAX, true);
 	if (!coming && atomic_long_read(&owner->user->pinned_pages) + pages > share())
 		kcoll_user_evict(owner->user, pages);
-	kcoll_pinset_unpin_now();
+	kcoll_dying_unpin_now(&owner->user->dying);
 }
 
 /* --- metadata --- */
@@ -265,15 +265,11 @@ void kcoll_account_make_room(struct kcoll_owner *owner, unsigned long pages)
 /* How long a registration waits for regions that have ended: some grace periods. */
 #define METADATA_WAIT HZ
 
-static bool charge_metadata(struct kcoll_user *user, size_t bytes)
+static unsigned long metadata_limit(void)
 {
 	unsigned long mb = READ_ONCE(kcoll_param_max_metadata_mb);
-	unsigned long limit = mb ? mb << 20 : (totalram_pages() << PAGE_SHIFT) / 64;
 
-	if ((unsigned long)atomic_long_add_return(bytes, &user->metadata) <= limit)
-		return true;
-	atomic_long_sub(bytes, &user->metadata);
-	return false;
+	return mb ? mb << 20 : (totalram_pages() << PAGE_SHIFT) / 64;
 }
 
 /* Whether it is charged, or nothing is left to wait for. */
@@ -282,7 +278,7 @@ static bool metadata_settled(struct kcoll_user *user, size_t bytes, bool *charge
 	/* Acquire: pairs with the end's release, so that with nothing ending all is given back. */
 	bool none_ending = !atomic_long_read_acquire(&user->ending);
 
-	*charged = charge_metadata(user, bytes);
+	*charged = add_within(&user->metadata, bytes, metadata_limit());
 	return *charged || none_ending;
 }
 
@@ -304,6 +300,27 @@ int kcoll_account_metadata(struct kcoll_user *user, size_t bytes)
 	wait_event_killable_timeout(user->freed, metadata_settled(user, bytes, &charged),
 				    METADATA_WAIT);
 	return charged ? 0 : -EDQUOT;
+}
+
+/**
+ * kcoll_account_metadata_force() - charges what is in use already, whatever the limit
+ * @user: the user
+ * @bytes: how many bytes
+ */
+void kcoll_account_metadata_force(struct kcoll_user *user, size_t bytes)
+{
+	atomic_long_add(bytes, &user->metadata);
+}
+
+/**
+ * kcoll_account_metadata_fits() - whether a user keeps to its limit
+ * @user: the user
+ *
+ * Return: false: the user has to give something back before it may map more.
+ */
+bool kcoll_account_metadata_fits(struct kcoll_user *user)
+{
+	return atomic_long_read(&user->metadata) <= metadata_limit();
 }
 
 /**
@@ -342,7 +359,7 @@ static unsigned long shrink_scan(struct shrinker *unused, struct shrink_control 
 	unsigned long dropped = kcoll_pinset_drop(&kcoll_lru_all, sc->nr_to_scan, ULONG_MAX, false);
 
 	/* What is waiting for its delay is room too. */
-	kcoll_pinset_unpin_now();
+	kcoll_user_unpin_now_all();
 	return dropped ?: SHRINK_STOP;
 }
 

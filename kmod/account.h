@@ -31,6 +31,8 @@ void kcoll_account_note_limit(struct kcoll_owner *owner);
 long kcoll_account_pinned_pages(void);
 
 int kcoll_account_metadata(struct kcoll_user *user, size_t bytes);
+void kcoll_account_metadata_force(struct kcoll_user *user, size_t bytes);
+bool kcoll_account_metadata_fits(struct kcoll_user *user);
 void kcoll_account_metadata_ending(struct kcoll_user *user, size_t bytes);
 void kcoll_account_metadata_end(struct kcoll_user *user, size_t bytes, bool ending);
 

@@ -16,8 +16,15 @@
 #include "pinset.h"
 #include "region.h"
 #include "uring.h"
+#include "user.h"
 
 /* --- descriptors --- */
+
+/* What a descriptor takes, without its regions. */
+static size_t context_bytes(void)
+{
+	return sizeof(struct kcoll_context) + COUNTERS_BYTES;
+}
 
 static int device_open(struct inode *inode, struct file *file)
 {
@@ -32,10 +39,13 @@ static int device_open(struct inode *inode, struct file *file)
 	ctx->owner = kcoll_owner_get_current();
 	if (!ctx->owner)
 		goto free_ctx;
-	ctx->home = kcoll_domain_home();
-	err = PTR_ERR_OR_ZERO(ctx->home);
+	err = kcoll_account_metadata(ctx->owner->user, context_bytes());
 	if (err)
 		goto put_owner;
+	ctx->home = kcoll_domain_home(ctx->owner->user);
+	err = PTR_ERR_OR_ZERO(ctx->home);
+	if (err)
+		goto uncharge;
 	ctx->domain = ctx->home;
 	err = kcoll_stats_init(&ctx->stats, ctx->domain);
 	if (err)
@@ -49,6 +59,8 @@ static int device_open(struct inode *inode, struct file *file)
 
 leave_domain:
 	kcoll_domain_leave(ctx->home);
+uncharge:
+	kcoll_account_metadata_end(ctx->owner->user, context_bytes(), false);
 put_owner:
 	kcoll_owner_put(ctx->owner);
 free_ctx:
@@ -72,6 +84,7 @@ static int device_release(struct inode *inode, struct file *file)
 	if (ctx->domain != ctx->home)
 		kcoll_domain_leave(ctx->domain);
 	kcoll_domain_leave(ctx->home);
+	kcoll_account_metadata_end(ctx->owner->user, context_bytes(), false);
 	kcoll_owner_put(ctx->owner);
 	kfree(ctx);
 	return 0;
@@ -109,7 +122,7 @@ static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args
 
 	if (args->flags)
 		return -EINVAL;
-	domain = kcoll_domain_join(args->key);
+	domain = kcoll_domain_join(args->key, ctx->owner->user);
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
 	mutex_lock(&ctx->lock);
@@ -266,7 +279,7 @@ static int command_unregister(struct kcoll_context *ctx, const struct kcoll_unre
 		return err;
 	kcoll_region_kill(region);
 	if (!(args->flags & KCOLL_NOWAIT)) {
-		kcoll_pinset_unpin_now();
+		kcoll_dying_unpin_now(&ctx->owner->user->dying);
 		err = kcoll_region_wait_idle(region) ? -EINTR : 0;
 	}
 	kcoll_region_put(region);

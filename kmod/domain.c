@@ -22,9 +22,11 @@
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 
+#include "account.h"
 #include "compat.h"
 #include "domain.h"
 #include "owner.h"
+#include "user.h"
 
 static DEFINE_MUTEX(domains_lock); /* guards the table, the list, members and `gone` */
 static DEFINE_HASHTABLE(domains, 12);
@@ -57,6 +59,13 @@ static struct kcoll_domain *find(const struct kcoll_domain_name *name, u32 bucke
 	return NULL;
 }
 
+/* About what a domain takes, without its regions. */
+static size_t domain_bytes(void)
+{
+	return sizeof(struct kcoll_domain) + sizeof(struct file) + COUNTERS_BYTES +
+	       64 * sizeof(void *); /* the least that a hash table has */
+}
+
 static void domain_free(struct kref *ref)
 {
 	struct kcoll_domain *domain = container_of(ref, struct kcoll_domain, ref);
@@ -71,6 +80,8 @@ static void domain_free(struct kref *ref)
 	rhashtable_destroy(&domain->regions);
 	ida_destroy(&domain->indices);
 	put_user_ns(domain->userns);
+	kcoll_account_metadata_end(domain->user, domain_bytes(), false);
+	kcoll_user_put(domain->user);
 	kfree_sensitive(domain);
 }
 
@@ -112,13 +123,19 @@ static const struct file_operations file_fops = {
 	.get_unmapped_area = thp_get_unmapped_area, /* for mremap() */
 };
 
-static struct kcoll_domain *domain_new(const struct kcoll_domain_name *name)
+static struct kcoll_domain *domain_new(const struct kcoll_domain_name *name,
+				       struct kcoll_user *user)
 {
-	struct kcoll_domain *domain = kzalloc(sizeof(*domain), GFP_KERNEL_ACCOUNT);
+	struct kcoll_domain *domain;
 	int err;
 
+	err = kcoll_account_metadata(user, domain_bytes());
+	if (err)
+		return ERR_PTR(err);
+	domain = kzalloc(sizeof(*domain), GFP_KERNEL_ACCOUNT);
+	err = -ENOMEM;
 	if (!domain)
-		return ERR_PTR(-ENOMEM);
+		goto uncharge;
 	kref_init(&domain->ref);
 	domain->name = *name;
 	INIT_LIST_HEAD(&domain->all);
@@ -141,6 +158,7 @@ static struct kcoll_domain *domain_new(const struct kcoll_domain_name *name)
 	domain->file->f_mapping = &domain->space;
 	if (!name->joined)
 		domain->userns = get_user_ns(current_user_ns());
+	domain->user = kcoll_user_get(user);
 	return domain;
 
 destroy_table:
@@ -149,6 +167,8 @@ exit_stats:
 	kcoll_stats_exit(&domain->events, domain);
 free_domain:
 	kfree(domain);
+uncharge:
+	kcoll_account_metadata_end(user, domain_bytes(), false);
 	return ERR_PTR(err);
 }
 
@@ -169,7 +189,8 @@ static struct kcoll_domain *enter(const struct kcoll_domain_name *name, struct k
 }
 
 /* Nothing is allocated under the lock: a member that is short of memory makes none wait. */
-static struct kcoll_domain *find_or_found(const struct kcoll_domain_name *name)
+static struct kcoll_domain *find_or_found(const struct kcoll_domain_name *name,
+					  struct kcoll_user *user)
 {
 	struct kcoll_domain *domain, *fresh;
 
@@ -178,7 +199,7 @@ static struct kcoll_domain *find_or_found(const struct kcoll_domain_name *name)
 	mutex_unlock(&domains_lock);
 	if (domain)
 		return domain;
-	fresh = domain_new(name);
+	fresh = domain_new(name, user);
 	if (IS_ERR(fresh))
 		return fresh;
 	mutex_lock(&domains_lock);
@@ -192,32 +213,35 @@ static struct kcoll_domain *find_or_found(const struct kcoll_domain_name *name)
 /**
  * kcoll_domain_join() - finds or founds the domain of a key
  * @key: 16 bytes
+ * @user: the caller's
  *
- * Return: the domain, which the caller must leave; ERR_PTR(-EINVAL): the key is all zero; -ENOMEM.
+ * Return: the domain, which the caller must leave; ERR_PTR(-EINVAL): the key is all zero; -EDQUOT;
+ * -ENOMEM.
  */
-struct kcoll_domain *kcoll_domain_join(const u8 key[16])
+struct kcoll_domain *kcoll_domain_join(const u8 key[16], struct kcoll_user *user)
 {
 	struct kcoll_domain_name name = { .joined = true };
 
 	if (!memchr_inv(key, 0, sizeof(name.key)))
 		return ERR_PTR(-EINVAL);
 	memcpy(name.key, key, sizeof(name.key));
-	return find_or_found(&name);
+	return find_or_found(&name, user);
 }
 
 /**
  * kcoll_domain_home() - the domain of the current user's descriptors that joined none
+ * @user: the caller's
  *
- * Return: the domain, which the caller must leave; ERR_PTR(-ENOMEM).
+ * Return: the domain, which the caller must leave; ERR_PTR(-EDQUOT); -ENOMEM.
  */
-struct kcoll_domain *kcoll_domain_home(void)
+struct kcoll_domain *kcoll_domain_home(struct kcoll_user *user)
 {
 	struct kcoll_domain_name name = {};
 	u64 words[2] = { (unsigned long)current_user_ns(), __kuid_val(current_euid()) };
 
 	BUILD_BUG_ON(sizeof(words) != sizeof(name.key));
 	memcpy(name.key, words, sizeof(name.key));
-	return find_or_found(&name);
+	return find_or_found(&name, user);
 }
 
 /**

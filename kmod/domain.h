@@ -13,6 +13,7 @@
 #include "region.h"
 #include "stats.h"
 
+struct kcoll_user;
 struct seq_file;
 
 /* Who belongs to a domain: those who know its key, or a user's descriptors that joined none. */
@@ -32,7 +33,8 @@ struct kcoll_domain {
 	struct kcoll_counters_cpu closed; /* what closed ones left */
 	struct kcoll_counters events;	  /* what belongs to no descriptor: faults, invalidations */
 
-	struct kref ref; /* of the file and of regions */
+	struct kcoll_user *user; /* who founded it: is charged */
+	struct kref ref;	 /* of the file and of regions */
 	struct kcoll_domain_name name;
 	struct user_namespace *userns; /* if not joined: what the name is made of */
 	unsigned int members;	       /* open descriptors; under domains_lock */
@@ -40,8 +42,8 @@ struct kcoll_domain {
 	struct list_head all;
 };
 
-struct kcoll_domain *kcoll_domain_join(const u8 key[16]);
-struct kcoll_domain *kcoll_domain_home(void);
+struct kcoll_domain *kcoll_domain_join(const u8 key[16], struct kcoll_user *user);
+struct kcoll_domain *kcoll_domain_home(struct kcoll_user *user);
 void kcoll_domain_leave(struct kcoll_domain *domain);
 struct kcoll_domain *kcoll_domain_get(struct kcoll_domain *domain);
 void kcoll_domain_put(struct kcoll_domain *domain);

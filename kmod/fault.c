@@ -92,13 +92,15 @@ static vm_fault_t fault_hit(struct vm_fault *vmf, struct kcoll_region *region,
 
 /*
  * A mapping cannot do without pinned pages, as a copy can: others give way until there is room. A
- * signal ends the wait; so does a kill. The access is then repeated, if at all.
+ * signal ends the wait, but for one more attempt with what is always granted: who is interrupted
+ * again and again gets on. The access is then repeated, if at all.
  */
 static int pin_for_fault(struct kcoll_segment *segment, unsigned long va)
 {
 	struct kcoll_pin_need need = { .va = va, .want = PIN_WHOLE, .fault = true };
 	struct kcoll_owner *owner = segment->region->owner;
 	struct kcoll_pin_times times = {};
+	bool interrupted = false;
 	unsigned int tries;
 	struct kcoll_pinset *set;
 	int seen;
@@ -112,13 +114,14 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va)
 		}
 		if (PTR_ERR(set) != -EDQUOT)
 			break;
-		if (tries == WHOLE_TRIES) {
+		if (interrupted)
+			return 0;
+		kcoll_account_make_room(owner, need.want >> PAGE_SHIFT);
+		interrupted = kcoll_pinset_wait_freed(seen);
+		if (interrupted || tries == WHOLE_TRIES) {
 			need.want = FEW;
 			need.floor = true;
 		}
-		kcoll_account_make_room(owner, need.want >> PAGE_SHIFT);
-		if (kcoll_pinset_wait_freed(seen))
-			return 0;
 	}
 	/* What changed meanwhile is looked at anew. */
 	return PTR_ERR(set) == -EINTR || PTR_ERR(set) == -EAGAIN ? 0 : PTR_ERR(set);

@@ -19,9 +19,9 @@
 #define COLD_QUARTERS 4 /* unused for a second: may be dropped for others */
 #define SCAN 32		/* sets that are looked at before others may have the lock */
 #define ROUNDS 32	/* and how often, for one choice */
-#define COUNTED 1024	/* sets that the shrinker counts */
 
-static DEFINE_SPINLOCK(sets_lock); /* guards all lists; inside region->lock */
+static DEFINE_SPINLOCK(sets_lock);    /* guards all lists; inside region->lock */
+static unsigned long published_pages; /* of the sets in them; written under sets_lock */
 
 struct kcoll_lru kcoll_lru_all = {
 	.sets = LIST_HEAD_INIT(kcoll_lru_all.sets),
@@ -60,6 +60,7 @@ void kcoll_lru_add(struct kcoll_pinset *set)
 		set->places[i].seen = READ_ONCE(set->used);
 		list_add_tail(&set->places[i].link, &lrus[i]->sets);
 	}
+	WRITE_ONCE(published_pages, published_pages + set->pages);
 	spin_unlock(&sets_lock);
 }
 
@@ -76,6 +77,7 @@ void kcoll_lru_remove(struct kcoll_pinset *set)
 	spin_lock(&sets_lock);
 	for (i = 0; i < LRU_KINDS; i++)
 		list_del(&set->places[i].link);
+	WRITE_ONCE(published_pages, published_pages - set->pages);
 	spin_unlock(&sets_lock);
 }
 
@@ -122,14 +124,8 @@ static bool sort_front(struct kcoll_lru *lru, bool warm, struct kcoll_pinset **s
 	return false;
 }
 
-/**
- * kcoll_lru_oldest() - the set to drop first
- * @lru: of which
- * @warm: also one that was used within a second
- *
- * Return: the set, with references to it and its region; NULL: none.
- */
-struct kcoll_pinset *kcoll_lru_oldest(struct kcoll_lru *lru, bool warm)
+/* The set to drop first, with references if they are wanted; else it tells only whether. */
+static struct kcoll_pinset *oldest(struct kcoll_lru *lru, bool warm, bool hold)
 {
 	struct kcoll_pinset *set = NULL;
 	unsigned int round;
@@ -138,7 +134,7 @@ struct kcoll_pinset *kcoll_lru_oldest(struct kcoll_lru *lru, bool warm)
 	for (round = 1; !done; round++) {
 		spin_lock(&sets_lock);
 		done = sort_front(lru, warm, &set) || round == ROUNDS;
-		if (done && set) {
+		if (done && set && hold) {
 			/* In the list, so published, so both are alive. */
 			percpu_ref_get(&set->ref);
 			percpu_ref_get(&set->region->ref);
@@ -150,23 +146,23 @@ struct kcoll_pinset *kcoll_lru_oldest(struct kcoll_lru *lru, bool warm)
 }
 
 /**
- * kcoll_lru_cold_pages() - for the shrinker: pages of sets that it would drop
+ * kcoll_lru_oldest() - the set to drop first
+ * @lru: of which
+ * @warm: also one that was used within a second
  *
- * Return: their number.
+ * Return: the set, with references to it and its region; NULL: none.
+ */
+struct kcoll_pinset *kcoll_lru_oldest(struct kcoll_lru *lru, bool warm)
+{
+	return oldest(lru, warm, true);
+}
+
+/**
+ * kcoll_lru_cold_pages() - for the shrinker: whether, and how much, it is worth its while
+ *
+ * Return: an upper bound of the pages of cold sets; 0: there is none.
  */
 unsigned long kcoll_lru_cold_pages(void)
 {
-	unsigned int counted = 0;
-	unsigned long pages = 0;
-	struct kcoll_pinset *set;
-
-	spin_lock(&sets_lock);
-	list_for_each_entry(set, &kcoll_lru_all.sets, places[LRU_ALL].link) {
-		if (++counted > COUNTED)
-			break;
-		if (cold(set))
-			pages += set->pages;
-	}
-	spin_unlock(&sets_lock);
-	return pages;
+	return oldest(&kcoll_lru_all, false, false) ? READ_ONCE(published_pages) : 0;
 }

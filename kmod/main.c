@@ -8,7 +8,6 @@
 #include "account.h"
 #include "device.h"
 #include "params.h"
-#include "pinset.h"
 #include "region.h"
 #include "stats.h"
 
@@ -86,9 +85,10 @@ MODULE_PARM_DESC(max_ranges,
 
 ulong kcoll_param_max_metadata_mb;
 module_param_named(max_metadata_mb, kcoll_param_max_metadata_mb, ulong, 0644);
-MODULE_PARM_DESC(max_metadata_mb,
-		 "most kernel memory that the regions of one user take, in MiB; 0: 1/64 of the "
-		 "machine's (default 0; from the next registration)");
+MODULE_PARM_DESC(
+	max_metadata_mb,
+	"most kernel memory that regions, descriptors and domains of one user take, in MiB; "
+	"0: 1/64 of the machine's (default 0; from the next of them)");
 
 bool kcoll_param_cross_userns;
 module_param_named(cross_userns, kcoll_param_cross_userns, bool, 0644);
@@ -133,9 +133,7 @@ static void __exit kcoll_exit(void)
 	kcoll_region_wait_none();
 	/* The last callbacks of percpu_refs, and of kfree_rcu(), which may queue work. */
 	rcu_barrier();
-	/* First what may start the other: room is made by unpinning. */
 	kcoll_account_stop();
-	kcoll_pinset_stop();
 	destroy_workqueue(kcoll_wq);
 	kcoll_stats_stop();
 	pr_info("unloaded\n");

@@ -13,12 +13,14 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
+#include "account.h"
 #include "compat.h"
 #include "device.h"
 #include "domain.h"
 #include "fault.h"
 #include "map.h"
 #include "params.h"
+#include "payer.h"
 #include "pinset.h"
 #include "trace.h"
 
@@ -28,6 +30,9 @@ struct kcoll_attachment {
 	bool quiet;
 	struct rcu_head rcu;
 };
+
+/* What it takes, with its place in the array. */
+#define ATTACHMENT_BYTES (sizeof(struct kcoll_attachment) + 2 * sizeof(void *))
 
 /* --- zapping --- */
 
@@ -132,7 +137,7 @@ static void map_close(struct vm_area_struct *vma)
 {
 	struct kcoll_region *region = vma->vm_private_data;
 
-	atomic_dec(&region->maps);
+	kcoll_payer_unmap(region);
 	kcoll_region_put(region);
 }
 
@@ -181,8 +186,9 @@ static const struct vm_operations_struct generation_ops = {
 int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args)
 {
 	struct kcoll_attachment *attachment, *old;
+	struct kcoll_user *user = ctx->owner->user;
 	struct kcoll_region *region;
-	int err = 0;
+	int err;
 
 	if (args->flags & ~KCOLL_QUIET)
 		return -EINVAL;
@@ -192,10 +198,13 @@ int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args)
 	region = kcoll_region_get(ctx, args->cookie, 0);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
+	err = kcoll_account_metadata(user, ATTACHMENT_BYTES);
+	if (err)
+		goto put;
 	attachment = kmalloc(sizeof(*attachment), GFP_KERNEL_ACCOUNT);
 	if (!attachment) {
 		err = -ENOMEM;
-		goto put;
+		goto uncharge;
 	}
 	attachment->cookie = args->cookie;
 	attachment->quiet = args->flags & KCOLL_QUIET;
@@ -204,16 +213,23 @@ int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args)
 	err = xa_err(old);
 	if (err) {
 		kfree(attachment);
-		goto put;
+		goto uncharge;
 	}
-	if (old)
+	if (old) {
 		kfree_rcu(old, rcu);
+		kcoll_account_metadata_end(user, ATTACHMENT_BYTES, false);
+	}
 	args->len = region->len;
 	args->map_offset = region->mappable ? map_base(region) : 0;
 	args->gen_offset = ((u64)region->map_index << MAP_INDEX_SHIFT) + MAP_GENERATION;
 	args->gen_slot = region->gen.index;
 	args->direction = region->direction;
 	args->gen = generation_now(&region->gen);
+	kcoll_region_put(region);
+	return 0;
+
+uncharge:
+	kcoll_account_metadata_end(user, ATTACHMENT_BYTES, false);
 put:
 	kcoll_region_put(region);
 	return err;
@@ -228,8 +244,11 @@ void kcoll_map_detach_all(struct kcoll_context *ctx)
 	struct kcoll_attachment *attachment;
 	unsigned long index;
 
-	xa_for_each(&ctx->attachments, index, attachment)
+	xa_for_each(&ctx->attachments, index, attachment) {
 		kfree(attachment);
+		kcoll_account_metadata_end(ctx->owner->user, ATTACHMENT_BYTES, false);
+		cond_resched();
+	}
 	xa_destroy(&ctx->attachments);
 }
 
@@ -315,6 +334,8 @@ int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (!context_is_ours(ctx))
 		return -EPERM;
+	if (!kcoll_account_metadata_fits(ctx->owner->user))
+		return -EDQUOT;
 	if (vma->vm_flags & VM_EXEC)
 		return -EPERM;
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_pgoff >> (64 - PAGE_SHIFT)))
@@ -322,15 +343,21 @@ int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma)
 	region = attached(ctx, offset, &quiet);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
+	err = kcoll_payer_map(region, ctx->owner->user);
+	if (err)
+		goto put;
 	err = place & MAP_GENERATION ? mmap_generation(vma, place) :
 				       mmap_region_pages(vma, region, offset, quiet);
-	if (err) {
-		kcoll_region_put(region);
-		return err;
-	}
+	if (err)
+		goto unmap;
 	vma->vm_private_data = region;
-	atomic_inc(&region->maps);
 	/* All mappings of the domain are found in one place. */
 	vma_set_file(vma, region->domain->file);
 	return 0;
+
+unmap:
+	kcoll_payer_unmap(region);
+put:
+	kcoll_region_put(region);
+	return err;
 }

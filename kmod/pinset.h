@@ -37,7 +37,7 @@ struct kcoll_pinset {
 	bool for_room; /* dropped because others want the room: without delay */
 	struct kcoll_charge charge;
 	struct kcoll_lru_place places[LRU_KINDS]; /* while it is published */
-	struct list_head link;			  /* in region->dropped, then dying, then waiting */
+	struct list_head link;			  /* in region->dropped, then come, then waiting */
 	unsigned long due;			  /* jiffies, when it may be unpinned */
 	struct kcoll_extent extents[];
 };
@@ -72,10 +72,8 @@ unsigned long kcoll_pinset_drop(struct kcoll_lru *lru, unsigned long pages, unsi
 void kcoll_pinset_unpublish(struct kcoll_pinset *set);
 void kcoll_pinset_retire(struct kcoll_pinset *set);
 void kcoll_pinset_released(struct percpu_ref *ref);
-void kcoll_pinset_unpin_now(void);
 int kcoll_pinset_freed(void);
 int kcoll_pinset_wait_freed(int seen);
-void kcoll_pinset_stop(void);
 struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page);
 
 #define DROP_BATCH 64 /* sets that are dropped before others may have the region's lock */

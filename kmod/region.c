@@ -17,7 +17,7 @@
  *   region->map_sem                            (a peer's fault: below the peer's mmap_lock)
  *   i_mmap_rwsem, page table locks             zapping, inserting
  *   region->lock                               (also in invalidations, below any lock of mm)
- *   sets_lock | users_lock | gate->lock | dying_lock | the lock of region->sets
+ *   sets_lock | users_lock | gate->lock | dying->lock | the lock of region->sets
  *
  * A fault drops the peer's mmap_lock before it takes a slot->lock. No task sleeps holding
  * region->lock. Only UNREGISTER waits for a pin set's last user; it holds no lock then
@@ -44,6 +44,7 @@
 #include "map.h"
 #include "notify.h"
 #include "params.h"
+#include "payer.h"
 #include "pinset.h"
 #include "region.h"
 #include "stats.h"
@@ -69,7 +70,7 @@ int kcoll_region_count(void)
 void kcoll_region_wait_none(void)
 {
 	while (!wait_event_timeout(none_alive, !atomic_read(&alive), HZ / 10))
-		kcoll_pinset_unpin_now();
+		kcoll_user_unpin_now_all();
 }
 
 static void uncount(struct kcoll_owner *owner, u32 ranges)
@@ -90,38 +91,17 @@ static int count(struct kcoll_owner *owner, u32 ranges)
 	return -EDQUOT;
 }
 
-/* The user does not pay for it any more. */
-static void uncharge(struct kcoll_region *region)
-{
-	bool charged, ending;
-
-	spin_lock(&region->lock);
-	charged = region->charged;
-	ending = region->ending;
-	region->charged = false;
-	spin_unlock(&region->lock);
-	if (charged)
-		kcoll_account_metadata_end(region->owner->user, region->metadata, ending);
-}
-
-/* The user pays on until the memory is free. */
-static void charge_to_the_end(struct kcoll_region *region)
-{
-	kcoll_account_metadata_ending(region->owner->user, region->metadata);
-	spin_lock(&region->lock);
-	region->ending = true;
-	spin_unlock(&region->lock);
-}
-
 static void region_free(struct kcoll_region *region)
 {
 	if (region->gen.page)
 		kcoll_generation_free(&region->gen);
 	percpu_ref_exit(&region->ref);
 	ida_free(&region->domain->indices, region->map_index);
-	uncharge(region);
-	kcoll_owner_put(region->owner);
+	/* First what may be the domain's last: who waits for the region's end finds both given
+	 * back. */
 	kcoll_domain_put(region->domain);
+	kcoll_payer_done(region);
+	kcoll_owner_put(region->owner);
 	put_user_ns(region->userns);
 	xa_destroy(&region->sets);
 	kvfree(region->watches);
@@ -268,7 +248,7 @@ static int furnish(struct kcoll_region *region, struct kcoll_context *ctx,
 	err = kcoll_account_metadata(ctx->owner->user, region->metadata);
 	if (err)
 		return err;
-	region->charged = true;
+	region->payer = ctx->owner->user;
 	err = kcoll_generation_alloc(&ctx->generations, &region->gen);
 	if (err)
 		return err;
@@ -407,8 +387,8 @@ struct kcoll_segment *kcoll_region_segment(struct kcoll_region *region, u64 offs
  * kcoll_region_kill() - ends a region
  * @region: the region
  *
- * No look-up finds it any more, nothing of it stays published, and what its owner is charged
- * for it is given back; a peer that still maps it has its mapping to pay for.
+ * No look-up finds it any more, and nothing of it stays published. A user whose process still maps
+ * it is charged for it from now on.
  *
  * Context: the caller has taken it off its list; may sleep.
  */
@@ -422,11 +402,7 @@ void kcoll_region_kill(struct kcoll_region *region)
 	kcoll_pinset_drop_all(region);
 	kcoll_notify_stop(region);
 	uncount(region->owner, region->nsegments);
-	if (atomic_read(&region->maps))
-		uncharge(region);
-	else
-		charge_to_the_end(region);
-
+	kcoll_payer_settle(region);
 	trace_kcoll_unreg(region->cookie, region->len);
 	percpu_ref_kill(&region->ref);
 }

@@ -20,6 +20,7 @@
 struct kcoll_context;
 struct kcoll_domain;
 struct kcoll_pinset;
+struct kcoll_user;
 
 /*
  * Pages are pinned and dropped by windows: 2 MiB of the owner's addresses, aligned like a huge
@@ -95,10 +96,11 @@ struct kcoll_region {
 	u32 nwatches;
 	u32 nslots; /* a power of two */
 	struct kcoll_slot *slots;
-	struct xarray sets; /* window index -> published pin set; written under lock */
-	size_t metadata;    /* bytes, as charged */
-	bool charged;	    /* under lock */
-	bool ending;	    /* charged though it has ended; under lock */
+	struct xarray sets;	   /* window index -> published pin set; written under lock */
+	size_t metadata;	   /* bytes, as charged */
+	struct kcoll_user *payer;  /* who is charged for it; NULL: none is; under lock */
+	struct kcoll_user *mapper; /* who mapped it last, with a reference; under lock */
+	bool ending;		   /* charged though it has ended, and soon free; under lock */
 	struct kcoll_generation gen;
 	struct list_head link; /* in the descriptor's list, under its lock */
 

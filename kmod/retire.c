@@ -8,7 +8,8 @@
  *   unpin_work()              unpins after unpin_delay_ms, gives the charge back, frees
  *
  * The delay keeps a fork that splits a huge page of ours from finding half of it unpinned. What is
- * dropped because others want the room has none. Long loops drop in batches.
+ * dropped because others want the room has none. Long loops drop in batches. Each user has a list
+ * and a work item: however much one gives up, others do not wait for it.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -21,18 +22,6 @@
 #include "stats.h"
 #include "trace.h"
 #include "user.h"
-
-static DEFINE_SPINLOCK(dying_lock); /* guards what follows; taken from RCU callbacks */
-static LIST_HEAD(dying);	    /* sets whose last user is gone, as they came */
-static bool hurry;		    /* those that are dying now have no delay any more */
-static bool armed;		    /* whether the work will run, and by when: */
-static unsigned long armed_for;	    /* jiffies */
-
-static LIST_HEAD(waiting); /* those that are not due yet, the next one first; of the work alone */
-static atomic_t unfreed = ATOMIC_INIT(0); /* how many are in the two lists, or being unpinned */
-
-static void unpin_work(struct work_struct *work);
-static DECLARE_DELAYED_WORK(unpin, unpin_work);
 
 /* Wakes those who wait for room. */
 static atomic_t freed = ATOMIC_INIT(0);
@@ -214,14 +203,14 @@ void kcoll_pinset_retire(struct kcoll_pinset *set)
 	percpu_ref_kill(&set->ref);
 }
 
-/* REQUIRES: dying_lock. The work runs at `when`, in jiffies, or before. */
-static void arm(unsigned long when)
+/* REQUIRES: dying->lock. The work runs at `when`, in jiffies, or before. */
+static void arm(struct kcoll_dying *dying, unsigned long when)
 {
-	if (armed && time_before_eq(armed_for, when))
+	if (dying->armed && time_before_eq(dying->armed_for, when))
 		return;
-	armed = true;
-	armed_for = when;
-	mod_delayed_work(kcoll_wq, &unpin, max(0L, (long)(when - jiffies)));
+	dying->armed = true;
+	dying->armed_for = when;
+	mod_delayed_work(kcoll_wq, &dying->unpin, max(0L, (long)(when - jiffies)));
 }
 
 /**
@@ -234,21 +223,23 @@ void kcoll_pinset_released(struct percpu_ref *ref)
 {
 	struct kcoll_pinset *set = container_of(ref, struct kcoll_pinset, ref);
 	unsigned long flags, delay = msecs_to_jiffies(READ_ONCE(kcoll_param_unpin_delay_ms));
+	struct kcoll_dying *dying = &set->region->owner->user->dying;
 
 	/* UNREGISTER waits for it, and no task will pin there again. */
 	if (set->for_room || READ_ONCE(set->region->dead))
 		delay = 0;
 	set->due = jiffies + delay;
-	atomic_inc(&unfreed);
-	spin_lock_irqsave(&dying_lock, flags);
-	list_add_tail(&set->link, &dying);
-	arm(set->due);
-	spin_unlock_irqrestore(&dying_lock, flags);
+	atomic_inc(&dying->unfreed);
+	spin_lock_irqsave(&dying->lock, flags);
+	list_add_tail(&set->link, &dying->come);
+	arm(dying, set->due);
+	spin_unlock_irqrestore(&dying->lock, flags);
 }
 
 static void set_free(struct kcoll_pinset *set)
 {
 	struct kcoll_region *region = set->region;
+	struct kcoll_owner *owner = region->owner;
 	unsigned int i;
 
 	for (i = 0; i < set->n; i++)
@@ -256,15 +247,15 @@ static void set_free(struct kcoll_pinset *set)
 						 set->write);
 	trace_kcoll_unpin(region->cookie, set->pages, set->n);
 	stats_add(&region->domain->events, unpin_pages, set->pages);
-	atomic_long_sub(set->charge.pages, &region->owner->dropped_pages);
-	atomic_long_sub(set->charge.pages, &region->owner->user->dropped_pages);
-	kcoll_account_uncharge(region->owner, &set->charge, set->charge.pages);
+	atomic_long_sub(set->charge.pages, &owner->dropped_pages);
+	atomic_long_sub(set->charge.pages, &owner->user->dropped_pages);
+	kcoll_account_uncharge(owner, &set->charge, set->charge.pages);
 	atomic_inc(&freed);
 	if (wq_has_sleeper(&room))
 		wake_up_all(&room);
 	percpu_ref_exit(&set->ref);
 	kvfree(set);
-	atomic_dec(&unfreed);
+	atomic_dec(&owner->user->dying.unfreed);
 	spin_lock(&region->lock);
 	region->live--;
 	spin_unlock(&region->lock);
@@ -276,11 +267,11 @@ static void set_free(struct kcoll_pinset *set)
  * Behind those that are due before it. All have the same delay, unless that was changed meanwhile:
  * so its place is the end.
  */
-static void wait_for_delay(struct kcoll_pinset *set)
+static void wait_for_delay(struct kcoll_dying *dying, struct kcoll_pinset *set)
 {
 	struct kcoll_pinset *before;
 
-	list_for_each_entry_reverse(before, &waiting, link)
+	list_for_each_entry_reverse(before, &dying->waiting, link)
 		if (time_before_eq(before->due, set->due))
 			break;
 	list_move(&set->link, &before->link);
@@ -302,56 +293,73 @@ static void free_due(struct list_head *sets, bool all)
 /* Interrupts are off only while what has come is taken over, however much it is. */
 static void unpin_work(struct work_struct *work)
 {
+	struct kcoll_dying *dying = container_of(work, struct kcoll_dying, unpin.work);
 	struct kcoll_pinset *set, *next;
 	LIST_HEAD(come);
 	bool all;
 
-	spin_lock_irq(&dying_lock);
-	list_splice_init(&dying, &come);
-	all = hurry;
-	hurry = false;
-	armed = false;
-	spin_unlock_irq(&dying_lock);
+	spin_lock_irq(&dying->lock);
+	list_splice_init(&dying->come, &come);
+	all = dying->hurry;
+	dying->hurry = false;
+	dying->armed = false;
+	spin_unlock_irq(&dying->lock);
 
 	if (!all) {
 		list_for_each_entry_safe(set, next, &come, link) {
 			if (time_before(jiffies, set->due))
-				wait_for_delay(set);
+				wait_for_delay(dying, set);
 			cond_resched();
 		}
 	}
 	free_due(&come, true);
-	free_due(&waiting, all);
+	free_due(&dying->waiting, all);
 
-	set = list_first_entry_or_null(&waiting, struct kcoll_pinset, link);
+	set = list_first_entry_or_null(&dying->waiting, struct kcoll_pinset, link);
 	if (set) {
-		spin_lock_irq(&dying_lock);
-		arm(set->due);
-		spin_unlock_irq(&dying_lock);
+		spin_lock_irq(&dying->lock);
+		arm(dying, set->due);
+		spin_unlock_irq(&dying->lock);
 	}
 }
 
 /**
- * kcoll_pinset_stop() - no set is left, but the timer may still be armed
+ * kcoll_dying_init() - no set is dying
+ * @dying: of a user
  */
-void kcoll_pinset_stop(void)
+void kcoll_dying_init(struct kcoll_dying *dying)
 {
-	cancel_delayed_work_sync(&unpin);
+	spin_lock_init(&dying->lock);
+	INIT_LIST_HEAD(&dying->come);
+	INIT_LIST_HEAD(&dying->waiting);
+	INIT_DELAYED_WORK(&dying->unpin, unpin_work);
 }
 
 /**
- * kcoll_pinset_unpin_now() - no delay for those that are dying now
+ * kcoll_dying_stop() - no set is left, but the work may still run, or its timer be armed
+ * @dying: of a user that is going
+ *
+ * Context: may sleep.
+ */
+void kcoll_dying_stop(struct kcoll_dying *dying)
+{
+	cancel_delayed_work_sync(&dying->unpin);
+}
+
+/**
+ * kcoll_dying_unpin_now() - no delay for those that are dying now
+ * @dying: of a user
  *
  * For who waits for the room, or for the end.
  */
-void kcoll_pinset_unpin_now(void)
+void kcoll_dying_unpin_now(struct kcoll_dying *dying)
 {
 	unsigned long flags;
 
-	if (!atomic_read(&unfreed))
+	if (!atomic_read(&dying->unfreed))
 		return;
-	spin_lock_irqsave(&dying_lock, flags);
-	hurry = true;
-	arm(jiffies);
-	spin_unlock_irqrestore(&dying_lock, flags);
+	spin_lock_irqsave(&dying->lock, flags);
+	dying->hurry = true;
+	arm(dying, jiffies);
+	spin_unlock_irqrestore(&dying->lock, flags);
 }

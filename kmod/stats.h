@@ -6,6 +6,7 @@
 #ifndef _KCOLL_STATS_H
 #define _KCOLL_STATS_H
 
+#include <linux/cpumask.h>
 #include <linux/list.h>
 #include <linux/percpu.h>
 #include <linux/types.h>
@@ -24,6 +25,9 @@ struct kcoll_counters {
 	bool timed; /* measure cached copies too */
 	struct list_head link;
 };
+
+/* What one of them takes. */
+#define COUNTERS_BYTES (nr_cpu_ids * sizeof(struct kcoll_counters_cpu))
 
 struct kcoll_domain;
 

@@ -40,6 +40,7 @@ static struct kcoll_user *user_new(kuid_t uid)
 	refcount_set(&user->ref, 1);
 	user->refused = jiffies - 10 * HZ;
 	kcoll_lru_init(&user->lru, LRU_USER);
+	kcoll_dying_init(&user->dying);
 	init_waitqueue_head(&user->freed);
 	return user;
 }
@@ -97,6 +98,7 @@ void kcoll_user_put(struct kcoll_user *user)
 	list_del(&user->all);
 	spin_unlock(&users_lock);
 	mutex_unlock(&table_lock);
+	kcoll_dying_stop(&user->dying);
 	WARN_ON_ONCE(atomic_long_read(&user->pinned_pages) || atomic_long_read(&user->metadata));
 	kfree(user);
 }
@@ -139,9 +141,9 @@ unsigned int kcoll_user_active(void)
  */
 void kcoll_user_claim(struct kcoll_user *user)
 {
-	WRITE_ONCE(user->refused, jiffies);
 	spin_lock(&users_lock);
-	counted = false;
+	counted &= active(user);
+	WRITE_ONCE(user->refused, jiffies);
 	spin_unlock(&users_lock);
 }
 
@@ -165,6 +167,19 @@ static struct kcoll_user *next_user(struct kcoll_user *last)
 	if (last)
 		kcoll_user_put(last);
 	return next;
+}
+
+/**
+ * kcoll_user_unpin_now_all() - no delay for what is dying now, of all users
+ */
+void kcoll_user_unpin_now_all(void)
+{
+	struct kcoll_user *user;
+
+	spin_lock(&users_lock);
+	list_for_each_entry(user, &users, all)
+		kcoll_dying_unpin_now(&user->dying);
+	spin_unlock(&users_lock);
 }
 
 /* Pages beyond so many that a user has and that are not on their way out. */

@@ -79,8 +79,9 @@ struct kcoll_range {
  * consecutive space in the order given. EOPNOTSUPP: the range holds memory of a file other than
  * shared memory and huge pages, or device memory. EDQUOT: the process has max_regions regions, or
  * max_ranges ranges in them, or they take all of the kernel memory that the user may have
- * (max_metadata_mb). ENOMEM with KCOLL_EAGER: more than may be pinned. Limits on pinned memory fail
- * no other command and no access: copies do without, mappings become slow.
+ * (max_metadata_mb), on which open(), JOIN and ATTACH draw, too. ENOMEM with KCOLL_EAGER: more than
+ * may be pinned. Limits on pinned memory fail no other command and no access: copies do without,
+ * mappings become slow.
  */
 struct kcoll_register {
 	__u32 size;
@@ -181,7 +182,8 @@ struct kcoll_sync {
  *
  * map_offset keeps the region's place within a huge page. A region can be mapped if it may be read
  * and each of its ranges starts and ends on a page; map_offset is 0 otherwise. A mapping is not
- * inherited, cannot be made executable, nor writable later; it outlives its descriptor. After an
+ * inherited, cannot be made executable, nor writable later; it outlives its descriptor. EDQUOT: too
+ * many regions that are no more are still mapped by processes of this user. After an
  * invalidation it may show the old pages for some milliseconds: SYNC ends that, and the generation
  * says that it happened.
  *
@@ -189,9 +191,11 @@ struct kcoll_sync {
  * there that can be pinned) raises SIGBUS. A limit on pinned memory does not: other pages are then
  * dropped for it. In mappings made after an ATTACH with KCOLL_QUIET it does not: it meets a page
  * that is no memory of the owner's and that all such mappings of the region share. Before that page
- * appears the generation moves on, unless the region is no more, which its generation says. So what
- * was loaded between two looks at a generation that was the same, and not dead, was the owner's
- * memory. SYNC removes the page, and the next access tries again.
+ * appears the generation moves on, unless the region is no more, which its generation says. The
+ * page stays until SYNC removes it; then the next access tries again. So what was loaded or stored
+ * is the owner's memory if the generation is still, and not dead, the one that SYNC has returned,
+ * or ATTACH before the mapping was made. A generation that was only read from its page does not
+ * tell that: it may have moved while the old pages, or that page, are shown.
  */
 #define KCOLL_QUIET (1U << 0) /* ATTACH: mappings through this descriptor raise no signal */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Limits of pinned memory, and all pinned memory is released. */
 #include <grp.h>
+#include <sys/time.h>
 
 #include "kcoll_test.h"
 
@@ -185,6 +186,40 @@ TEST(each_set_waits_for_its_own_delay)
 	wait_unpinned(0);
 	CHECK(!unreg(cookie[0]));
 }
+
+static void ignore_it(int signal) {}
+
+/*
+ * A fault for which there is no allowance waits for pages. A process that gets signals meanwhile goes on, too: where
+ * the program touches the mapping, and where a system call does, which no signal handler can interrupt.
+ */
+static void faults_between_signals(bool system_call)
+{
+	enum { WINDOWS = 4 };
+	struct sigaction act = {.sa_handler = ignore_it, .sa_flags = SA_RESTART};
+	struct itimerval often = {{0, 1000}, {0, 1000}}, never = {};
+	char *p = memory(SMALL, WINDOWS * HUGE), *m;
+	int i, zero = open("/dev/zero", O_RDONLY);
+	u64 cookie;
+
+	fill(p, WINDOWS * HUGE, 1);
+	limited(0);
+	cookie = reg(p, WINDOWS * HUGE, KCOLL_READ | KCOLL_WRITE);
+	m = map(cookie, 0, WINDOWS * HUGE, PROT_READ | PROT_WRITE);
+	CHECK(m != MAP_FAILED && zero >= 0);
+	CHECK(!sigaction(SIGALRM, &act, NULL) && !setitimer(ITIMER_REAL, &often, NULL));
+	for (i = 0; i < WINDOWS; i++) {
+		if (system_call)
+			CHECK_EQ(read(zero, m + i * HUGE, 100), 100);
+		else
+			memset(m + i * HUGE, 0, 100);
+	}
+	CHECK(!setitimer(ITIMER_REAL, &never, NULL));
+	for (i = 0; i < WINDOWS; i++)
+		CHECK(!memcmp(p + i * HUGE, (char[100]){}, 100));
+}
+TEST(faults_succeed_between_signals) { faults_between_signals(false); }
+TEST(faults_of_system_calls_succeed_between_signals) { faults_between_signals(true); }
 
 TEST(memlock_can_be_counted_only_or_ignored)
 {

@@ -381,4 +381,44 @@ TEST(cold_sets_beyond_a_share_go_to_others)
 	ends_well(other);
 }
 
+/* --- releasing --- */
+
+/* What one user's owner has dropped stays for its delay, also if another user waits for pages of its own to be free. */
+TEST(a_delay_is_not_ended_by_another_user)
+{
+	char *q = memory(SMALL, HUGE), *x = memory(SMALL, HUGE);
+	u64 cookie;
+	pid_t pid;
+
+	board_new();
+	parameter("unpin_delay_ms", "500000");
+	pid = fork();
+	if (!pid) {
+		char *p = memory(SMALL, HUGE);
+
+		become(1000);
+		cookie = reg(p, HUGE, KCOLL_READ);
+		CHECK(!copy(cookie, 0, x, HUGE, KCOLL_READ));
+		CHECK(!madvise(p, PAGE, MADV_DONTNEED));
+		CHECK(!sync_region(cookie, NULL));
+		usleep(200000); /* grace periods, until the last user has certainly left */
+		board->ready = 1;
+		while (!board->stop)
+			usleep(1000);
+		CHECK(!unreg(cookie)); /* its own user may end it */
+		CHECK_EQ(pinned_pages(), 0);
+		_exit(0);
+	}
+	WAIT_UNTIL(board->ready == 1);
+	become(1001);
+	cookie = reg(q, HUGE, KCOLL_READ);
+	CHECK(!copy(cookie, 0, x, HUGE, KCOLL_READ));
+	CHECK(!unreg(cookie));
+	CHECK_EQ(pinned_pages(), 0);
+	usleep(200000);
+	CHECK_EQ(pinned_of(pid), WINDOW_PAGES);
+	board->stop = 1;
+	ends_well(pid);
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Kernel memory that a user's processes keep, other than pinned pages, has a limit: whatever it is for. */
+#include <grp.h>
+#include <sys/stat.h>
+
+#include "kcoll_test.h"
+
+enum { LIMIT_MB = 4, UID = 1250 };
+
+static void become(int uid)
+{
+	struct rlimit files = {100000, 100000};
+
+	CHECK(!setrlimit(RLIMIT_NOFILE, &files));
+	CHECK(!chmod(KCOLL_DEVICE, 0666));
+	CHECK(!setgroups(0, NULL) && !setresgid(uid, uid, uid) && !setresuid(uid, uid, uid));
+	prctl(PR_SET_DUMPABLE, 1);
+	device_again();
+}
+
+static int unreg_nowait(u64 cookie)
+{
+	struct kcoll_unregister args = {.size = sizeof(args), .flags = KCOLL_NOWAIT, .cookie = cookie};
+
+	return ioctl(device(), KCOLL_UNREGISTER, &args);
+}
+
+/* How often it succeeds; it must end with EDQUOT. */
+static int until_refused(bool (*once)(int i))
+{
+	enum { MOST = 60000 };
+	int n = 0;
+
+	while (n < MOST && once(n))
+		n++;
+	CHECK(n < MOST);
+	CHECK_EQ(errno, EDQUOT);
+	return n;
+}
+
+static char *p;
+
+static bool dead_but_mapped(int i)
+{
+	u64 cookie = reg(p, 64 * HUGE, KCOLL_READ);
+
+	if (!cookie)
+		return false;
+	if (map(cookie, 0, PAGE, PROT_READ) == MAP_FAILED)
+		return false;
+	return !unreg_nowait(cookie);
+}
+
+static long p_registers(long *a) /* user */
+{
+	become(a[0]);
+	return reg(p, HUGE, KCOLL_READ) ? 0 : -errno;
+}
+
+/* A region that has ended takes memory as long as a mapping of it is left. */
+TEST(regions_that_are_only_mapped_are_charged)
+{
+	struct peer other;
+	int n;
+
+	parameter("max_metadata_mb", "4");
+	p = memory(SMALL, 64 * HUGE);
+	other = peer_new();
+	become(UID);
+	n = until_refused(dead_but_mapped);
+	printf("# %d regions in %d MiB\n", n, LIMIT_MB);
+	CHECK(n > 100);
+	/* Another user is not affected. */
+	CHECK_EQ(peer_call(&other, p_registers, UID + 9), 0);
+	peer_end(&other);
+}
+
+static bool opens(int i) { return open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC) >= 0; }
+
+TEST(descriptors_are_charged)
+{
+	int n, fd;
+
+	parameter("max_metadata_mb", "4");
+	become(UID + 1);
+	n = until_refused(opens);
+	printf("# %d descriptors in %d MiB\n", n, LIMIT_MB);
+	CHECK(n > 100);
+	/* What is closed is given back. */
+	for (fd = 3; fd < 3 + 100; fd++)
+		close(fd);
+	for (fd = 0; fd < 50; fd++)
+		CHECK(opens(fd));
+}
+
+static bool joins(int i)
+{
+	dev = -1;
+	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	return dev >= 0 && !join(i + 1);
+}
+
+TEST(domains_are_charged)
+{
+	int n, alone;
+
+	parameter("max_metadata_mb", "4");
+	become(UID + 2);
+	n = until_refused(joins);
+	printf("# %d domains in %d MiB\n", n, LIMIT_MB);
+	CHECK(n > 100);
+	for (alone = 3; alone < 3 + n; alone++)
+		close(alone);
+	usleep(500000);
+	CHECK(joins(0));
+}
+
+static u64 theirs;
+
+static bool keeps_what_is_gone(int i)
+{
+	struct kcoll_attach at;
+	int before = dev;
+
+	/* Each descriptor remembers the regions that it has attached. */
+	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	return dev >= 0 && !attach(theirs, &at) && before >= 0;
+}
+
+TEST(attachments_are_charged)
+{
+	int n;
+
+	parameter("max_metadata_mb", "4");
+	p = memory(SMALL, HUGE);
+	become(UID + 3);
+	theirs = reg(p, HUGE, KCOLL_READ);
+	CHECK(theirs);
+	n = until_refused(keeps_what_is_gone);
+	printf("# %d descriptors with an attachment in %d MiB\n", n, LIMIT_MB);
+	CHECK(n > 100);
+}
+
+static long p_map_one(long *a) { return map(a[0], 0, PAGE, PROT_READ) == MAP_FAILED ? -errno : 0; }
+static long p_become(long *a)
+{
+	become(a[0]);
+	return join(77) ? -errno : 0;
+}
+
+/* With cross_userns, who still maps what another user has given up pays for it, and the other can go on. */
+TEST(who_maps_what_is_gone_pays_for_it)
+{
+	struct peer mapper = peer_new();
+	int i, refused = 0;
+
+	parameter("max_metadata_mb", "4");
+	parameter("cross_userns", "Y");
+	p = memory(SMALL, 64 * HUGE);
+	CHECK_EQ(peer_call(&mapper, p_become, UID + 5), 0);
+	become(UID + 4);
+	CHECK(!join(77));
+	for (i = 0; i < 3000; i++) {
+		u64 cookie = reg(p, 64 * HUGE, KCOLL_READ);
+
+		CHECK(cookie);
+		refused = peer_call(&mapper, p_map_one, cookie);
+		CHECK(!refused || refused == -EDQUOT);
+		CHECK(!unreg(cookie));
+		if (refused)
+			break;
+	}
+	printf("# refused after %d mappings\n", i);
+	CHECK_EQ(refused, -EDQUOT);
+	CHECK(i > 100);
+	/* The owner registers as much as before. */
+	for (i = 0; i < 200; i++)
+		CHECK(reg(p, 64 * HUGE, KCOLL_READ));
+	peer_end(&mapper);
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

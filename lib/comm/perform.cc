@@ -27,6 +27,19 @@ coll_status Comm::perform(const Call& call) {
   return perform_now(call);
 }
 
+// Inline, because every blocking collective comes through here.
+[[gnu::always_inline]] inline coll_status Comm::perform_ready(const Call& call) {
+  if (ranks() == 1) return perform_alone(call), COLL_OK;
+  if (call.empty()) return COLL_OK;
+  if (is_tuned(call)) return perform_tuned(call);
+  if (takes_latency_path(call)) return report(perform_short(call));
+  const BoundEntry* entry;
+  coll_status status = bound_for(call, 0, 0, entry);
+  if (status != COLL_OK) return status;
+  if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
+  return run(*entry, call);
+}
+
 coll_status Comm::perform_now(const Call& call) {
   if (failed_ != COLL_OK) [[unlikely]]
     return report(failed_);
@@ -41,23 +54,12 @@ coll_status Comm::perform_now(const Call& call) {
   }
   if (call.exchange != nullptr) [[unlikely]]
     return perform_exchange(call);
-  if (call.scaling == nullptr || call.empty()) [[likely]]
-    return perform_ready(call);
-  Call scaled = call;
-  scaled.send = scaled_input(call, ranks(), scaled_);
-  return perform_ready(scaled);
-}
-
-coll_status Comm::perform_ready(const Call& call) {
-  if (ranks() == 1) return perform_alone(call), COLL_OK;
-  if (call.empty()) return COLL_OK;
-  if (is_tuned(call)) return perform_tuned(call);
-  if (takes_latency_path(call)) return report(perform_short(call));
-  const BoundEntry* entry;
-  coll_status status = bound_for(call, 0, 0, entry);
-  if (status != COLL_OK) return status;
-  if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
-  return run(*entry, call);
+  if (call.scaling != nullptr && !call.empty()) [[unlikely]] {
+    Call scaled = call;
+    scaled.send = scaled_input(call, ranks(), scaled_);
+    return perform_ready(scaled);
+  }
+  return perform_ready(call);
 }
 
 coll_status Comm::bound_for(const Call& call, int channel, uint8_t candidate, const BoundEntry*& found) {

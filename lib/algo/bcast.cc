@@ -87,17 +87,17 @@ Plan knomial(const PlanRequest& request) {
 // the level, rounded down to 1, 2, 4 or 8 (Parameters::level_chunk_bytes), so that all levels run the same loop.
 struct LevelChunks {
   uint32_t chunk_bytes = 0;
-  std::vector<int> pieces;
+  std::vector<int> slices;
 
-  LevelChunks(const PlanRequest& request, int levels) : pieces(size_t(levels), 1) {
+  LevelChunks(const PlanRequest& request, int levels) : slices(size_t(levels), 1) {
     const std::vector<uint32_t>& wanted = request.parameters.level_chunk_bytes;
     chunk_bytes = wanted.empty() ? request.parameters.chunk_bytes : *std::ranges::max_element(wanted);
-    for (size_t level = 0; level < pieces.size() && !wanted.empty(); ++level) {
+    for (size_t level = 0; level < slices.size() && !wanted.empty(); ++level) {
       const uint32_t bytes = std::max(wanted[std::min(level, wanted.size() - 1)], 1u);
-      pieces[level] = int(std::min(std::bit_floor(std::max(chunk_bytes / bytes, 1u)), 8u));
+      slices[level] = int(std::min(std::bit_floor(std::max(chunk_bytes / bytes, 1u)), 8u));
     }
   }
-  int finest() const { return *std::ranges::max_element(pieces); }
+  int finest() const { return *std::ranges::max_element(slices); }
 };
 
 Plan down_the_hierarchy(const char* name, const PlanRequest& request, const topo::Hierarchy& hierarchy) {
@@ -106,19 +106,19 @@ Plan down_the_hierarchy(const char* name, const PlanRequest& request, const topo
   const Ring ring = ring_of(request, levels.chunk_bytes);
   Builder b = start_bcast(name, request, ring);
   for (int level = 0; level < tree.levels() && levels.finest() > 1; ++level)
-    b.parameter("chunk" + std::to_string(level), ring.chunk_bytes / uint32_t(levels.pieces[size_t(level)]));
+    b.parameter("chunk" + std::to_string(level), ring.chunk_bytes / uint32_t(levels.slices[size_t(level)]));
   Downward down(b, Buffer::recv, ring, 1, levels.finest());
   const auto offered = [&](int rank) {
     int most = 1;
     for (int level = 0; level < tree.levels_led(rank); ++level)
-      if (tree.group_size(rank, level) > 1) most = std::max(most, levels.pieces[size_t(level)]);
+      if (tree.group_size(rank, level) > 1) most = std::max(most, levels.slices[size_t(level)]);
     return most;
   };
   return down_the_tree(std::move(b), down, [&](int rank) {
-    Node node{.parent = tree.parent(rank), .offered_pieces = offered(rank)};
+    Node node{.parent = tree.parent(rank), .offered_slices = offered(rank)};
     if (node.parent >= 0) {
-      node.pieces = levels.pieces[size_t(tree.parent_level(rank))];
-      node.parent_pieces = offered(node.parent);
+      node.slices = levels.slices[size_t(tree.parent_level(rank))];
+      node.parent_slices = offered(node.parent);
     }
     std::vector<int> children = tree.children(rank);
     if (!children.empty()) node.rounds.push_back(std::move(children));

@@ -13,17 +13,17 @@ namespace coll::algo {
 struct Node {
   int parent = -1;
   int round = 0;                         // the round of its parent that serves it
-  int pieces = 1;                        // number of slices in which it copies every chunk, a power of two
-  int parent_pieces = 1;                 // number of slices in which its parent offers a chunk, at least `pieces`
-  int offered_pieces = 1;                // number of slices in which it offers a chunk itself; 1 with several rounds
+  int slices = 1;                        // number of slices in which it copies every chunk, a power of two
+  int parent_slices = 1;                 // number of slices in which its parent offers a chunk, at least `slices`
+  int offered_slices = 1;                // number of slices in which it offers a chunk itself; 1 with several rounds
   std::vector<std::vector<int>> rounds;  // its children; those of one round read at the same time
   bool leaf() const { return rounds.empty(); }
 };
 
 class Downward {
  public:
-  // `buffer` is the buffer that holds the data on the holders; `rounds` and `pieces` are the maxima over all holders.
-  Downward(Builder& b, Buffer buffer, Ring ring, int rounds = 1, int pieces = 1);
+  // `buffer` is the buffer that holds the data on the holders; `rounds` and `slices` are the maxima over all holders.
+  Downward(Builder& b, Buffer buffer, Ring ring, int rounds = 1, int slices = 1);
 
   const StagedView& data() const { return data_; }
   uint16_t chunks() const { return chunks_; }
@@ -42,17 +42,17 @@ class Downward {
 
  private:
   uint16_t round_flag(int round) const { return round == 0 ? data_.flag : later_rounds_[size_t(round) - 1]; }
-  // The flag by which a holder that offers `pieces` slices announces slice `index`.
-  uint16_t piece_flag(int index, int pieces) const { return pieces == 1 ? data_.flag : piece_flags_[size_t(index)]; }
-  uint16_t piece_range(int index, int pieces) const { return piece_ranges_[size_t(pieces - 1 + index)]; }
-  void offer_pieces(LaneBuilder& lane, const Node& node, int piece, int pieces) const;
+  // The flag by which a holder that offers `slices` slices announces slice `index`.
+  uint16_t slice_flag(int index, int slices) const { return slices == 1 ? data_.flag : slice_flags_[size_t(index)]; }
+  uint16_t slice_range(int index, int slices) const { return slice_ranges_[size_t(slices - 1 + index)]; }
+  void offer_slices(LaneBuilder& lane, const Node& node, int slice, int slices) const;
 
   Ring ring_;
   StagedView data_;
   uint16_t consumed_;  // the rank has copied this iteration's chunk
   uint16_t chunks_;
-  std::vector<uint16_t> piece_flags_;   // empty if all holders offer whole chunks
-  std::vector<uint16_t> piece_ranges_;  // the slices of a chunk in 1, 2, 4 ... parts
+  std::vector<uint16_t> slice_flags_;   // empty if all holders offer whole chunks
+  std::vector<uint16_t> slice_ranges_;  // the slices of a chunk in 1, 2, 4 ... parts
   std::vector<uint16_t> later_rounds_;
 };
 

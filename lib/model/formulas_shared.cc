@@ -40,17 +40,23 @@ Terms bcast_direct_write(const Setting& on, double bytes, const Knobs& knobs) {
 }
 
 // In each iteration the readers copy (p-1)/p of the chunk, while the root writes the last p-th to one rank after the
-// other.
+// other. If both are staged, the root first stages what the others read, and they copy the last p-th out of their slots.
 Terms bcast_push_pull(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return {};
   const Passes passes(bytes, knobs.chunk_bytes);
   // Slices are whole cache lines, so the last one is shorter, and a short vector has none.
-  const double slice = std::ceil(passes.bytes / p / 64) * 64, last = passes.bytes - slice * (p - 1);
-  if (last <= 0) return bcast_direct_read(on, bytes, knobs) + flags(on.tiny_gather_us());
-  const Terms read = on.copy(slice * (p - 1), p - 1, on.farthest(), true), written = (p - 1) * on.copy(last);
-  return flags(on.tiny_bcast_us() + on.tiny_gather_us()) +
-         passes.number * (read.total_us() > written.total_us() ? read : written);
+  const double last = std::max(passes.bytes - std::ceil(passes.bytes / p / 64) * 64 * (p - 1), 0.0);
+  const double others = passes.bytes - last;
+  const bool staged = on.mechanism() == Mechanism::shared_memory;
+  const Terms stage = transfer(staged ? on.stage_us(others) : 0), out = transfer(staged ? on.memcpy_us(last) : 0);
+  const Terms read = on.copy(others, p - 1, on.farthest(), true);
+  const Terms written =
+      (last > 0 ? from_peers(on, last, p - 1) : Terms()) + flags((p - 1) * (on.look_us() + on.step_us()));
+  const auto slower = [](const Terms& a, const Terms& b) { return a.total_us() > b.total_us() ? a : b; };
+  // Flags: where the data is, that the targets are free, and that they are written.
+  return flags(2 * on.tiny_bcast_us() + on.tiny_gather_us()) + stage + slower(read, written) + out +
+         (passes.number - 1) * slower(read + out, stage + written);
 }
 
 namespace {

@@ -35,7 +35,7 @@ constexpr Row all[] = {
     {"bcast", "sequential_write", "bcast / direct write: G + p C(1) + B", "CMA V-B.1",
      bcast_direct_write, chunk, block, anywhere},
     {"bcast", "push_pull", "bcast / push and pull: AG + the slower of C(p)((p-1)/p eta) and (p-1) C(1)(eta/p)", "this project",
-     bcast_push_pull, chunk, block, anywhere, {}, {0, 0, 0, 1}},
+     bcast_push_pull, chunk, nothing, anywhere, {}, {0, 0, 0, 1}},
     {"bcast", "knomial", "bcast / k-nomial: B + ceil(log_{k+1} p) C(k)", "CMA V-B.2",
      bcast_knomial, both, block, anywhere},
     {"bcast", "scatter_allgather", "bcast / scatter-allgather: AG + T_scatter(eta/p) + T_allgather(eta/p)", "CMA V-B.3",

@@ -76,6 +76,25 @@ TEST(Agreement, Scatter) {
   for (int k : {4, 8, 16}) compare({"knl", 64, Collective::scatter, "throttled_read", Mechanism::cma, mib, {.k = k}});
 }
 
+// The root stages what the others read, and writes to each of them.
+TEST(Agreement, BcastByPushAndPull) {
+  const Mechanism staged = Mechanism::shared_memory;
+  for (const auto& [machine, ranks] : {std::pair{"power8", 20}, {"broadwell", 28}, {"nodeb", 48}}) {
+    compare({machine, ranks, Collective::bcast, "push_pull", staged, 16 * kib, {}, false, true, 0.1});
+    for (size_t bytes : {mib, 8 * mib})
+      compare({machine,
+               ranks,
+               Collective::bcast,
+               "push_pull",
+               staged,
+               bytes,
+               {.chunk_bytes = 256 << 10},
+               false,
+               true,
+               0.15});
+  }
+}
+
 // Ranks are near their sources in the first steps and far in the last ones, and share links.
 TEST(Agreement, AlltoallInLogarithmicallyManySteps) {
   const Mechanism staged = Mechanism::shared_memory;

@@ -10,7 +10,6 @@ import tempfile
 import unittest
 
 COLLCTL, MEETING = os.environ["COLLCTL"], os.environ["MEETING"]
-LIBRARY, MODULE = os.environ["LIBRARY"], os.environ["MODULE"]  # libcoll.so and the folder of the Python module
 OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader",
             "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 FOREIGN = re.compile(r"^(COLL_|PMIX?_|OMPI_COMM|SLURM_(?!CONF$)|FLUX_|PALS_|MASTER_|RANK$|WORLD_SIZE$|LOCAL_WORLD_SIZE$|TORCHELASTIC)")
@@ -86,7 +85,8 @@ class Cases:
         code = ("import array, coll, os; comm = coll.Communicator.from_launcher(); total = comm.allreduce(array.array('q', [1])); "
                 "os.write(1, f'rank {comm.rank} of {comm.size}: status 0, sum {total[0]}\\n'.encode())")
         # environment() takes all variables of libcoll away.
-        self.assertEqual(self.lines(3, sys.executable, "-B", "-c", code, COLL_LIBRARY=LIBRARY, PYTHONPATH=MODULE), sums(3))
+        self.assertEqual(self.lines(3, sys.executable, "-B", "-c", code, COLL_LIBRARY=os.environ["LIBRARY"],
+                                    PYTHONPATH=os.environ["MODULE"]), sums(3))
 
     def test_two_jobs_at_once(self):
         program = [MEETING, "create", "sum", "create", "pause", "0.3", "sum"]

@@ -47,7 +47,7 @@ class Runs(Case):
     def test_the_summary(self):
         text = self.run_fine("simulate", "bcast", "1M", "-n", 64, "--machine", "epyc-2p", "--algorithm", "hierarchical", "--root", 5)
         self.assertRegex(text, r"(?m)^plan +bcast hierarchical, .*root 5")
-        self.assertRegex(text, r"(?m)^time +[0-9.]+ .s from the first")
+        self.assertRegex(text, r"(?m)^time +[0-9.]+ .s from the ranks' arrival")
         self.expect_width(text, 100)
 
 

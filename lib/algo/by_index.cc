@@ -95,8 +95,9 @@ class ByIndex {
     input_.announce(lane, chunks_);
     lane.loop(chunks_);
     wait_others(lane, members, rank, done_[size_t(level)], iteration_before(ring_.depth), input_.staged());
-    if (index < 0) lane.copy(chunks_, input_.of(rank), own_send(), input_.staged());
-    else slices_.at(int(members.size())).copy_others(lane, index, input_.of(rank), own_send(), input_.staged());
+    const std::vector<uint16_t> all{chunks_};
+    for (uint16_t range : index < 0 ? all : slices_.at(int(members.size())).others(index))
+      lane.copy(range, input_.of(rank), own_send(), input_.staged());
     lane.post(input_.flag, this_iteration(), input_.staged()).end();
     // In an allreduce the rank knows this when it receives the last result from above, and the root has waited itself.
     if (!everywhere_) wait_others(lane, members, rank, done_[size_t(level)], all_iterations(chunks_), input_.direct());

@@ -118,32 +118,25 @@ inline void wait_others(LaneBuilder& lane, const std::vector<int>& ranks, int ow
 class Slices {
  public:
   Slices() = default;
-  Slices(Builder& b, int members, uint32_t chunk_bytes) : members_(members) {
+  Slices(Builder& b, int members, uint32_t chunk_bytes) {
     const auto range = [&](int first, int count) {
       return b.range(
           {.sub = uint16_t(first), .subs = uint16_t(members), .span = uint16_t(count), .chunk_bytes = chunk_bytes});
     };
     for (int index = 0; index < members; ++index) {
       own_.push_back(range(index, 1));
-      // The first member has none below, the last none above; copy_others() does not use these entries.
-      below_.push_back(index > 0 ? range(0, index) : own_.back());
-      above_.push_back(index + 1 < members ? range(index + 1, members - index - 1) : own_.back());
+      others_.emplace_back();
+      if (index > 0) others_.back().push_back(range(0, index));
+      if (index + 1 < members) others_.back().push_back(range(index + 1, members - index - 1));
     }
   }
   uint16_t of(int index) const { return own_[size_t(index)]; }
-  // Copy all slices except that of `index`.
-  void copy_others(LaneBuilder& lane, int index, Operand to, Operand from, Only only) const {
-    if (index > 0) lane.copy(below_[size_t(index)], to, from, only);
-    if (index + 1 < members_) lane.copy(above_[size_t(index)], to, from, only);
-  }
-  void copy_result_of_others(LaneBuilder& lane, int index, Operand to, Operand from, Only only) const {
-    if (index > 0) lane.copy_result(below_[size_t(index)], to, from, only);
-    if (index + 1 < members_) lane.copy_result(above_[size_t(index)], to, from, only);
-  }
+  // All slices except that of `index`: those below it, then those above it, as far as there are any.
+  const std::vector<uint16_t>& others(int index) const { return others_[size_t(index)]; }
 
  private:
-  int members_ = 0;
-  std::vector<uint16_t> own_, below_, above_;
+  std::vector<uint16_t> own_;
+  std::vector<std::vector<uint16_t>> others_;
 };
 
 // The plan for a single rank: no step, or one copy. For tools, the simulator and tests: a communicator of one rank copies

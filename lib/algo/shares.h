@@ -46,12 +46,15 @@ class Shares {
     for (int share = 0; share < members_; ++share) lane.copy(of(share), in(to, rank, share), send(share), only);
   }
   void stage_others(LaneBuilder& lane, int rank, const StagedView& to, Only only) const {
-    if (!scatters_) return slices_.copy_others(lane, rank, to.of(rank), own_send(), only);
-    for (int share : all_but(members_, rank)) lane.copy(of(share), in(to, rank, share), send(share), only);
+    if (scatters_) {
+      for (int share : all_but(members_, rank)) lane.copy(of(share), in(to, rank, share), send(share), only);
+    } else {
+      for (uint16_t range : slices_.others(rank)) lane.copy(range, to.of(rank), own_send(), only);
+    }
   }
   // Copies the results of the other slices from the rank's slot. REQUIRES: not a reduce-scatter.
   void unstage_others(LaneBuilder& lane, int rank, const StagedView& from) const {
-    slices_.copy_result_of_others(lane, rank, own_recv(), from.of(rank), from.staged());
+    for (uint16_t range : slices_.others(rank)) lane.copy_result(range, own_recv(), from.of(rank), from.staged());
   }
 
  private:

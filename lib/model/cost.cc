@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "algo/nodes.h"
+#include "model/outgoing.h"
 
 namespace coll::model {
 
@@ -140,21 +141,13 @@ Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism
 
 Setting::Exchange Setting::exchange_of(int step) const {
   Exchange made;
-  std::vector<double> from_l3, from_numa, from_socket;
-  const auto count = [](double& most, std::vector<double>& of, int index) {
-    const size_t at = size_t(std::max(index, 0));
-    if (of.size() <= at) of.resize(at + 1);
-    most = std::max(most, ++of[at]);
-  };
+  Outgoing outgoing(*hierarchy_);
   for (int rank = 0; rank < ranks(); ++rank) {
     if ((rank ^ step) >= ranks()) continue;
-    const topo::Place& place = hierarchy_->place(rank);
-    const Distance distance = hierarchy_->distance(rank, rank ^ step);
-    made.distance = std::max(made.distance, distance);
-    if (distance > Distance::l3) count(made.load.l3, from_l3, place.l3 >= 0 ? place.l3 : place.numa);
-    if (distance >= Distance::socket) count(made.load.numa, from_numa, place.numa);
-    if (distance >= Distance::node) count(made.load.socket, from_socket, place.package);
+    made.distance = std::max(made.distance, hierarchy_->distance(rank, rank ^ step));
+    outgoing.add(rank, rank ^ step, 1);
   }
+  made.load = outgoing.most();
   return made;
 }
 

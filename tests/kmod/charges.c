@@ -25,8 +25,8 @@ static int unreg_nowait(u64 cookie)
 	return ioctl(device(), KCOLL_UNREGISTER, &args);
 }
 
-/* How often it succeeds; it must end with EDQUOT. */
-static int until_refused(bool (*once)(int i))
+/* How often it succeeds; it must end with EDQUOT, and not at once. `what`: printed, what it makes. */
+static int until_refused(bool (*once)(int i), const char *what)
 {
 	enum { MOST = 60000 };
 	int n = 0;
@@ -35,7 +35,18 @@ static int until_refused(bool (*once)(int i))
 		n++;
 	CHECK(n < MOST);
 	CHECK_EQ(errno, EDQUOT);
+	printf("# %d %s in %d MiB\n", n, what, LIMIT_MB);
+	CHECK(n > 100);
 	return n;
+}
+
+/* The first that a test has opened. */
+static void close_descriptors(int n)
+{
+	int fd;
+
+	for (fd = 3; fd < 3 + n; fd++)
+		close(fd);
 }
 
 static char *p;
@@ -61,15 +72,12 @@ static long p_registers(long *a) /* user */
 TEST(regions_that_are_only_mapped_are_charged)
 {
 	struct peer other;
-	int n;
 
 	parameter("max_metadata_mb", "4");
 	p = memory(SMALL, 64 * HUGE);
 	other = peer_new();
 	become(UID);
-	n = until_refused(dead_but_mapped);
-	printf("# %d regions in %d MiB\n", n, LIMIT_MB);
-	CHECK(n > 100);
+	until_refused(dead_but_mapped, "regions");
 	/* Another user is not affected. */
 	CHECK_EQ(peer_call(&other, p_registers, UID + 9), 0);
 	peer_end(&other);
@@ -79,18 +87,15 @@ static bool opens(int i) { return open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC) >= 0; }
 
 TEST(descriptors_are_charged)
 {
-	int n, fd;
+	int i;
 
 	parameter("max_metadata_mb", "4");
 	become(UID + 1);
-	n = until_refused(opens);
-	printf("# %d descriptors in %d MiB\n", n, LIMIT_MB);
-	CHECK(n > 100);
+	until_refused(opens, "descriptors");
 	/* What is closed is given back. */
-	for (fd = 3; fd < 3 + 100; fd++)
-		close(fd);
-	for (fd = 0; fd < 50; fd++)
-		CHECK(opens(fd));
+	close_descriptors(100);
+	for (i = 0; i < 50; i++)
+		CHECK(opens(i));
 }
 
 static bool joins(int i)
@@ -102,15 +107,9 @@ static bool joins(int i)
 
 TEST(domains_are_charged)
 {
-	int n, alone;
-
 	parameter("max_metadata_mb", "4");
 	become(UID + 2);
-	n = until_refused(joins);
-	printf("# %d domains in %d MiB\n", n, LIMIT_MB);
-	CHECK(n > 100);
-	for (alone = 3; alone < 3 + n; alone++)
-		close(alone);
+	close_descriptors(until_refused(joins, "domains"));
 	usleep(500000);
 	CHECK(joins(0));
 }
@@ -129,16 +128,12 @@ static bool keeps_what_is_gone(int i)
 
 TEST(attachments_are_charged)
 {
-	int n;
-
 	parameter("max_metadata_mb", "4");
 	p = memory(SMALL, HUGE);
 	become(UID + 3);
 	theirs = reg(p, HUGE, KCOLL_READ);
 	CHECK(theirs);
-	n = until_refused(keeps_what_is_gone);
-	printf("# %d descriptors with an attachment in %d MiB\n", n, LIMIT_MB);
-	CHECK(n > 100);
+	until_refused(keeps_what_is_gone, "descriptors with an attachment");
 }
 
 static long p_map_one(long *a) { return map(a[0], 0, PAGE, PROT_READ) == MAP_FAILED ? -errno : 0; }

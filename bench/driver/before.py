@@ -19,7 +19,7 @@ from pathlib import Path
 
 import paired
 import report
-from contestants import json_lines, launch
+from contestants import json_lines, mpirun
 from record import processor_name
 from statistics_of_rounds import COLLECTIVES, geomean
 
@@ -186,8 +186,8 @@ class Progress:
 def launch_once(program, collective, options):
     """Runs one launch, which measures all sizes of a collective, and returns its rows."""
     sizes = [0] if collective in ("barrier", "ibarrier") else options.sizes
-    status, out, err = launch([str(program), collective, str(options.ranks), str(options.cell_ms / 1000),
-                               options.memory, *map(str, sizes)], options.timeout)
+    status, out, err = mpirun.run([str(program), collective, str(options.ranks), str(options.cell_ms / 1000),
+                                   options.memory, *map(str, sizes)], options.timeout)
     rows = json_lines(out)
     if status is None:
         raise Failed(f"{collective}: stopped after {options.timeout:g} s; use smaller --sizes, or --timeout")

@@ -19,7 +19,7 @@ import plot
 import record
 import report
 import statistics_of_rounds as stats
-from contestants import available_mpis, contestants, json_lines, launch
+from contestants import available_mpis, contestants, json_lines, mpirun
 
 BENCH = Path(__file__).resolve().parent.parent
 
@@ -131,7 +131,7 @@ def measure(field, options, report_error, notes=None):
             if sys.stderr.isatty():
                 print(f"\rround {number + 1} of {options.rounds}: {who.name:<16}", end="", file=sys.stderr)
             for command in commands(who, options):
-                status, out, err = launch(command, options.timeout)
+                status, out, err = mpirun.run(command, options.timeout)
                 found = json_lines(out)
                 cells = stats.number_variants([r for r in found if {"collective", "bytes", "median_us"} <= r.keys()])
                 if notes is not None:

@@ -7,11 +7,13 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
+import sys
 from pathlib import Path
 
-MPI_NAMES = ("openmpi", "mpich")
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "mpi"))
+import mpirun
+
 SHIM = "lib/mpi/libcoll_mpi_{}.so"
 
 
@@ -25,16 +27,8 @@ class Contestant:
     arguments: tuple = ()  # arguments of the benchmark for this contestant only
 
 
-def environment():
-    """Returns the environment in which both launchers run without warnings, also as root in a container."""
-    env = dict(os.environ)
-    env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    env.setdefault("OMPI_MCA_btl_base_warn_component_unused", "0")
-    return env
-
-
 def available_mpis():
-    return [m for m in MPI_NAMES if shutil.which(f"mpirun.{m}") and shutil.which(f"mpicc.{m}")]
+    return [m for m, launcher in mpirun.LAUNCHERS.items() if shutil.which(launcher) and shutil.which(f"mpicc.{m}")]
 
 
 # Sessions share the processors first (autogroup), nice values count only inside one; and MPICH's launcher opens a
@@ -44,20 +38,10 @@ URGENT = ["sh", "-c", 'echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n 
 
 def launcher(mpi, ranks, preload=None, mca=(), bind="none", env=None, urgent=False, start=list):
     """The command in front of a program. coll_bench pins its ranks itself, so by default ranks are not bound. `urgent`
-    reduces disturbance by other work on the machine. `start` of Open MPI's launcher starts it elsewhere: namespaces.py."""
-    env = dict(env or {}, **({"LD_PRELOAD": str(preload)} if preload else {}))
-    if mpi == "openmpi":
-        command = start(["mpirun.openmpi"]) + ["--oversubscribe", "--bind-to", bind, "-n", str(ranks)]
-        for name, value in mca:
-            command += ["--mca", name, value]
-        for name, value in env.items():
-            command += ["-x", f"{name}={value}"]
-    else:
-        command = ["mpirun.mpich", "-bind-to", bind]
-        for name, value in env.items():
-            command += ["-genv", name, value]
-        command += ["-n", str(ranks)]
-    return command + (URGENT if urgent else [])
+    reduces disturbance by other work on the machine; `mca` and `start` are for Open MPI, the latter as for mpirun.command()."""
+    env = dict(env or {}, **({"LD_PRELOAD": preload} if preload else {}))
+    options = mpirun.binding(mpi, bind) + [word for name, value in mca for word in ("--mca", name, value)]
+    return mpirun.command(mpi, mpirun.group(mpi, ranks, env, URGENT if urgent else []), options=options, start=start)
 
 
 def shim_path(build, mpi):
@@ -85,7 +69,7 @@ AS_INSTALLED = ("openmpi", "mpich")  # of these, the defaults
 def open_mpi_components():
     """Returns the components of the framework coll that the installed Open MPI has."""
     try:
-        found = subprocess.run(["ompi_info", "--parsable"], capture_output=True, text=True, env=environment()).stdout
+        found = subprocess.run(["ompi_info", "--parsable"], capture_output=True, text=True, env=mpirun.environment()).stdout
     except OSError:
         return frozenset()
     return frozenset(re.findall(r"^mca:coll:(\w+):version:", found, re.MULTILINE))
@@ -139,25 +123,6 @@ def libcoll_on(mpi, build, ranks, program, urgent=False):
             Contestant("coll-heap", "libcoll, COLL_HEAP=shared", True,
                        launcher(mpi, ranks, preload=shim, env=heap, urgent=urgent) + [exe])]
     return found
-
-
-def launch(command, timeout_s):
-    """Runs a command in a process group of its own. Returns (status, stdout, stderr); status is None if it
-    exceeded the time limit; only its process group is killed then."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env=environment(), start_new_session=True)
-    try:
-        out, err = process.communicate(timeout=timeout_s)
-        return process.returncode, out, err
-    except subprocess.TimeoutExpired:
-        # On SIGTERM mpirun ends its ranks; kill the group only if it does not.
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            out, err = process.communicate(timeout=5)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
-        return None, out, err
 
 
 def json_lines(text):

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import checked
-from contestants import TITLES, launch, launcher, shim_path
+from contestants import TITLES, launcher, mpirun, shim_path
 from programs import BENCH, print_times
 
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
@@ -41,7 +41,7 @@ def run(program, mpi, preload, options):
         shutil.copy(BENCH / "programs" / "hpccinf.txt", directory)
         command = launcher(mpi, options.ranks, preload=preload)
         where = ["-wdir", directory]
-        status, out, err = launch([*command, *where, program], options.timeout)
+        status, out, err = mpirun.run([*command, *where, program], options.timeout)
         report = Path(directory, "hpccoutf.txt")
         text = report.read_text(encoding="ascii", errors="replace") if report.exists() else ""
     results = dict(line.split("=", 1) for line in text.splitlines() if line.split("=", 1)[0] in RESULTS)

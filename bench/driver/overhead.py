@@ -11,7 +11,7 @@ from pathlib import Path
 
 import checked
 import record
-from contestants import TITLES, available_mpis, json_lines, launch, launcher, shim_path
+from contestants import TITLES, available_mpis, json_lines, launcher, mpirun, shim_path
 
 SOURCES = Path(__file__).resolve().parent.parent / "overhead"
 # The language bindings of an MPI library, with compiler options: a single one if Fortran calls the functions of C.
@@ -32,7 +32,7 @@ def build(directory, mpi, binding):
 def rows_of(mpi, program, preload, options):
     """Runs the program with these libraries preloaded and returns its output; raises RuntimeError."""
     command = launcher(mpi, options.ranks, preload=" ".join(map(str, preload)), urgent=options.urgent)
-    status, out, err = launch([*command, str(program)], options.timeout)
+    status, out, err = mpirun.run([*command, str(program)], options.timeout)
     rows = json_lines(out)
     if status != 0 or not rows:
         raise RuntimeError(f"{' '.join(command)} ... ended with {status}\n{out[-500:]}{err[-1500:]}")

@@ -8,6 +8,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "mpi"))
+import mpirun
 
 COLLECTIVES = ("all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single")
 SIZES = [8 << 10, 64 << 10, 512 << 10, 4 << 20, 32 << 20, 64 << 20]
@@ -34,11 +38,11 @@ def start_ranks(options):
     """Starts the ranks and returns their worst status."""
     with tempfile.TemporaryDirectory() as folder:
         if options.mpi:
-            variables = {"STORE": f"{folder}/store", "WORLD_SIZE": str(options.ranks), "OMP_NUM_THREADS": "1"}
-            command = ["mpirun", "-n", str(options.ranks), "--bind-to", "none", "--oversubscribe",
-                       *(["--allow-run-as-root"] if os.geteuid() == 0 else []), "-x", f"LD_PRELOAD={options.mpi}",
-                       *(word for name in variables for word in ("-x", name)), sys.executable, *sys.argv]
-            return subprocess.run(command, env=os.environ | variables, check=False).returncode
+            variables = {"STORE": f"{folder}/store", "WORLD_SIZE": options.ranks, "OMP_NUM_THREADS": 1,
+                         "LD_PRELOAD": options.mpi}
+            command = mpirun.command("openmpi", mpirun.group("openmpi", options.ranks, variables, [sys.executable, *sys.argv]),
+                                     options=mpirun.binding("openmpi", "none"))
+            return subprocess.run(command, env=mpirun.environment(), check=False).returncode
         ranks = [subprocess.Popen([sys.executable, *sys.argv], env=os.environ | {
             "RANK": str(rank), "WORLD_SIZE": str(options.ranks), "STORE": f"{folder}/store", "OMP_NUM_THREADS": "1",
         }) for rank in range(options.ranks)]

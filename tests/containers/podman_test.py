@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import launchers_test  # not its classes: unittest would run them here, too
-from launchers_test import COLLCTL, MEETING, environment, run, sums
+from launchers_test import COLLCTL, MEETING, environment, mpirun, run, sums
 
 PODMAN = ["podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs", "run", "--rm", "--env-host",
           "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000"]
@@ -31,8 +31,6 @@ class Containers(unittest.TestCase):
         self.assertEqual(lines(done), sums(2), done.stderr)
 
     def test_one_for_each_rank_of_mpirun(self):
-        if shutil.which("mpirun.openmpi") is None:
-            self.skipTest("mpirun.openmpi is not installed (package openmpi-bin)")
         done = run(launchers_test.OpenMpi().command(2, *container(*HOST_NETWORK), MEETING, "create", "sum"))
         self.assertEqual(lines(done), sums(2), done.stderr)
 
@@ -59,12 +57,12 @@ class Containers(unittest.TestCase):
             self.assertEqual(lines(done), sums(2), done.stderr)
 
     def test_the_shim_in_one_for_all_ranks(self):
-        for mpi, launcher in (("OPENMPI", ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]), ("MPICH", ["mpiexec.mpich"])):
-            program = os.environ.get(f"WITH_MPI_{mpi}")
+        for mpi in mpirun.LAUNCHERS:
+            program = os.environ.get(f"WITH_MPI_{mpi.upper()}")
             if program is None:
                 continue
-            command = [*launcher, "-n", "2", "env", f"LD_PRELOAD={os.environ[f'SHIM_{mpi}']}", program, "mpi-first"]
-            done = run([*container(*HOST_NETWORK), *command])
+            ranks = mpirun.group(mpi, 2, {"LD_PRELOAD": os.environ[f"SHIM_{mpi.upper()}"]}, [program, "mpi-first"])
+            done = run([*container(*HOST_NETWORK), *mpirun.command(mpi, ranks, options=mpirun.binding(mpi, "none"))])
             self.assertEqual(lines(done), [f"rank {rank} of 2: sums 2 2" for rank in range(2)], (mpi, done.stderr))
 
 

@@ -39,7 +39,7 @@ class Ranks(unittest.TestCase):
     def launchers(self, mpi=True):
         """Returns each installed launcher, as a function from ranks and program to a command, with its name. Those of MPI libraries
         take longer to start."""
-        for kind, tool in (("Script", "sh"), ("ScriptWithAFile", "sh"), ("OpenMpi", "mpirun.openmpi"), ("Mpich", "mpiexec.mpich")):
+        for kind, tool in (("Script", "sh"), ("ScriptWithAFile", "sh"), ("OpenMpi", "mpirun.openmpi"), ("Mpich", "mpirun.mpich")):
             if shutil.which(tool) and (mpi or tool == "sh"):
                 yield kind, starting_with(kind)
 

@@ -9,16 +9,17 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "mpi"))
+import mpirun
+
 COLLCTL, MEETING = os.environ["COLLCTL"], os.environ["MEETING"]
-OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader",
-            "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 FOREIGN = re.compile(r"^(COLL_|PMIX?_|OMPI_COMM|SLURM_(?!CONF$)|FLUX_|PALS_|MASTER_|RANK$|WORLD_SIZE$|LOCAL_WORLD_SIZE$|TORCHELASTIC)")
 
 
 def environment(**more):
     """Returns the environment of this process without the variables of a launcher that runs the test."""
-    clean = {name: value for name, value in os.environ.items() if not FOREIGN.match(name)}
-    return {**clean, **OPEN_MPI, "COLL_RENDEZVOUS_TIMEOUT": "60", **more}
+    clean = {name: value for name, value in mpirun.environment().items() if not FOREIGN.match(name)}
+    return {**clean, "OMPI_MCA_btl": "self,vader", "COLL_RENDEZVOUS_TIMEOUT": "60", **more}
 
 
 def run(command, timeout=100, **more):
@@ -152,16 +153,16 @@ class OpenMpi(Cases, WithMpi, unittest.TestCase):
     def command(self, ranks, *program):
         if shutil.which("mpirun.openmpi") is None:
             self.skipTest("mpirun.openmpi is not installed (package openmpi-bin)")
-        return ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *program]
+        return mpirun.command("openmpi", mpirun.group("openmpi", ranks, program=program), options=mpirun.binding("openmpi", "none"))
 
 
 class Mpich(Cases, WithMpi, unittest.TestCase):
     name, mpi, own_rank = "mpiexec (PMI)", "MPICH", "$PMI_RANK"
 
     def command(self, ranks, *program):
-        if shutil.which("mpiexec.mpich") is None:
-            self.skipTest("mpiexec.mpich is not installed (package mpich)")
-        return ["mpiexec.mpich", "-n", str(ranks), *program]
+        if shutil.which("mpirun.mpich") is None:
+            self.skipTest("mpirun.mpich is not installed (package mpich)")
+        return mpirun.command("mpich", mpirun.group("mpich", ranks, program=program))
 
 
 class Prterun(Cases, unittest.TestCase):
@@ -250,9 +251,7 @@ class Torchrun(Cases, unittest.TestCase):
 class Incomplete(unittest.TestCase):
     """Ranks that cannot find each other are an error, and never communicators of one rank."""
     def test_a_wrapper_that_closes_the_socket_of_pmi(self):
-        if shutil.which("mpiexec.mpich") is None:
-            self.skipTest("mpiexec.mpich is not installed (package mpich)")
-        done = run(["mpiexec.mpich", "-n", "2", "sh", "-c", f'eval "exec $PMI_FD>&-"; exec {MEETING} try'])
+        done = run(Mpich().command(2, "sh", "-c", f'eval "exec $PMI_FD>&-"; exec {MEETING} try'))
         self.assertEqual(done.stdout.count("which PMI_FD names and the launcher passes to its ranks, is closed"), 2, done)
 
     def test_nothing_but_rank_and_size(self):

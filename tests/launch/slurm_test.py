@@ -2,6 +2,7 @@
 """Ranks that Slurm starts: a cluster of one node, with slurmctld, slurmd and munged on a network of its own. All of it runs in namespaces of its own and ends with them, however the test ends."""
 import glob
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import time
 import unittest
 
 import launchers_test
-from launchers_test import COLLCTL, MEETING, Cases, run, sums
+from launchers_test import COLLCTL, MEETING, Cases, mpirun, run, sums
 
 TOOLS = ("slurmctld", "slurmd", "munged", "srun", "sbatch", "scancel", "sinfo", "unshare", "mount", "ip", "hostname")
 ADDRESS = "10.78.0.1"  # Slurm and Open MPI need more than the loopback device
@@ -101,12 +102,12 @@ class Slurm(Cases, unittest.TestCase):
         """Two steps at once, and launchers inside the job."""
         launchers = [f"srun --overlap -n 2 {MEETING} create pause 0.3 sum", f"srun --overlap -n 3 {MEETING} create pause 0.3 sum",
                      f"{COLLCTL} run -n 4 {MEETING} create sum"]
-        for tool, command, ranks in (("mpirun.openmpi", "mpirun.openmpi --oversubscribe --bind-to none -n 5", 5),
-                                     ("mpiexec.mpich", "mpiexec.mpich -n 6", 6)):
-            if shutil.which(tool):
-                launchers.append(f"{command} {MEETING} create sum")
-        expected = sums(2) + sums(3) + sums(4) + [line for ranks, tool in ((5, "mpirun.openmpi"), (6, "mpiexec.mpich"))
-                                                  if shutil.which(tool) for line in sums(ranks)]
+        expected = sums(2) + sums(3) + sums(4)
+        for mpi, ranks in (("openmpi", 5), ("mpich", 6)):
+            if shutil.which(mpirun.LAUNCHERS[mpi]):
+                launchers.append(shlex.join(mpirun.command(mpi, mpirun.group(mpi, ranks, program=[MEETING, "create", "sum"]),
+                                                           options=mpirun.binding(mpi, "none"))))
+                expected += sums(ranks)
         script = " & ".join(launchers[:2]) + " & wait; " + "; ".join(launchers[2:])
         with tempfile.NamedTemporaryFile(suffix=".out") as out:
             run(["sbatch", "--wait", "-n", "6", "-o", out.name, "--wrap", script])
@@ -115,10 +116,8 @@ class Slurm(Cases, unittest.TestCase):
         self.assertEqual(sorted(line for line in lines if line.startswith(("rank", "error"))), sorted(expected), lines)
 
     def test_srun_inside_another_launcher(self):
-        if shutil.which("mpirun.openmpi") is None:
-            self.skipTest("mpirun.openmpi is not installed (package openmpi-bin)")
         inner = " ".join(self.command(2, MEETING, "create", "sum"))
-        done = run(["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", "1", "sh", "-c", inner])
+        done = run(launchers_test.OpenMpi().command(1, "sh", "-c", inner))
         self.assertEqual(sorted(line for line in done.stdout.splitlines() if line.startswith("rank")), sums(2), done.stderr)
 
     def test_a_step_that_is_cancelled(self):

@@ -28,12 +28,11 @@ import pathlib
 import random
 import re
 import shlex
-import signal
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+import mpirun
 import namespaces
 
 
@@ -90,7 +89,7 @@ def launch(options, settings, environment=None, last=None, lacks=None):
     """`last`: settings that only the last rank has; `lacks`: the first or the last rank has none. Each rank writes its
     standard error into a file of its own, because the launchers merge the ranks' streams in the middle of lines."""
     with tempfile.TemporaryDirectory() as directory:
-        result = run(command_of(options, settings, last, lacks, directory), options.timeout, environment)
+        result = mpirun.run(command_of(options, settings, last, lacks, directory), options.timeout, **(environment or {}))
         logs = [pathlib.Path(directory, name).read_text(errors="replace") for name in sorted(os.listdir(directory))]
     return result[0], result[1], result[2] + "".join(logs)
 
@@ -99,39 +98,18 @@ def command_of(options, settings, last, lacks, directory):
     """Returns the command that launch() runs."""
     to_file = ["/bin/sh", "-c", f'exec "$0" "$@" 2>>{shlex.quote(directory)}/$$']
 
-    def part(ranks, of_part):
-        flag = "-x" if options.mpi == "openmpi" else "-env"
-        words = ["-n", str(ranks)]
-        for name, value in of_part.items():
-            words += [flag, f"{name}={value}"] if flag == "-x" else [flag, name, value]
-        return [*words, *to_file, options.program, *options.argument]
+    def part(ranks, variables):
+        return mpirun.group(options.mpi, ranks, variables, [*to_file, options.program, *options.argument])
 
-    command = options.start([options.launcher]) + options.launch_option
     if lacks:
         parts = [part(options.ranks - 1, settings), part(1, {})]
-        command += [*parts[lacks == "first"], ":", *parts[lacks != "first"]]
+        parts = parts[::-1] if lacks == "first" else parts
     elif last:
-        command += [*part(options.ranks - 1, settings), ":", *part(1, {**settings, **last})]
+        parts = [part(options.ranks - 1, settings), part(1, {**settings, **last})]
     else:
-        command += part(options.ranks, settings)
-    return command
-
-
-def run(command, timeout, environment=None):
-    """Exit status (None: out of time), standard output and error. Whatever the command started ends with it."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                               start_new_session=True, env={**os.environ, **(environment or {})})
-    try:
-        out, err = process.communicate(timeout=timeout)
-        return process.returncode, out, err
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            out, err = process.communicate(timeout=5)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
-        return None, out, err
+        parts = [part(options.ranks, settings)]
+    return mpirun.command(options.mpi, *parts, options=options.launch_option, launcher=options.launcher,
+                          start=options.start)
 
 
 def fail(why, result):
@@ -383,20 +361,20 @@ def check_result(options):
         check_programs(options, settings)
     elif options.mode == "whole":
         environment = settings
-        shell = run(["/bin/sh", "-c", "echo one | cat; exit 3"], options.timeout, environment)
+        shell = mpirun.run(["/bin/sh", "-c", "echo one | cat; exit 3"], options.timeout, **environment)
         if shell != (3, "one\n", ""):
             fail("a shell behaves differently", shell)
         result = launch(options, {}, environment)
         check_passed(result)
         check_taken(options, result)
     elif options.mode == "alone":
-        check_passed(run([options.program], options.timeout, {"LD_PRELOAD": preload(options.shim)}))
+        check_passed(mpirun.run([options.program], options.timeout, LD_PRELOAD=preload(options.shim)))
     else:
         if options.mode == "imported":
             library = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}[options.mpi]
             library = "libmpi_abi.so.1" if options.abi else library
             words = f"import ctypes; ctypes.CDLL('{library}', 0); ctypes.CDLL(None).MPI_Barrier(0)"
-            result = run([sys.executable, "-c", words], options.timeout, {"LD_PRELOAD": preload(options.shim)})
+            result = mpirun.run([sys.executable, "-c", words], options.timeout, LD_PRELOAD=preload(options.shim))
         else:
             result = launch(options, settings)
         if result[0] == 0 or (options.says or "preload libcoll_mpi_") not in result[2]:

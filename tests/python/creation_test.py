@@ -15,6 +15,9 @@ import pytest
 import coll
 from coll import rendezvous
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "mpi"))
+import mpirun
+
 PYTHON = [sys.executable, "-B", "-c"]
 SUM = """
 sums = comm.allreduce(array.array("q", [comm.rank + 1]))
@@ -140,33 +143,31 @@ except coll.PeerDied:
     assert out == "met\npeer died\n", err
 
 
-def launch(*words):
-    environment = {name: value for name, value in os.environ.items() if name != "COLL_LAUNCH"}
-    environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, env=environment, timeout=100,
-                          check=False)
+def launch(mpi, ranks, *program):
+    """Runs the program under that MPI library's launcher and returns the lines of its output."""
+    if shutil.which(mpirun.LAUNCHERS[mpi]) is None:
+        pytest.skip(f"{mpirun.LAUNCHERS[mpi]} is not installed")
+    command = mpirun.command(mpi, mpirun.group(mpi, ranks, program=program), options=mpirun.binding(mpi, "none"))
+    environment = {name: value for name, value in mpirun.environment().items() if name != "COLL_LAUNCH"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("launcher", [("mpirun.openmpi", "--oversubscribe"), ("mpirun.mpich",)])
-def test_from_environment_under_mpirun(launcher):
-    if shutil.which(launcher[0]) is None:
-        pytest.skip(f"{launcher[0]} is not installed")
+@pytest.mark.parametrize("mpi", mpirun.LAUNCHERS)
+def test_from_environment_under_mpirun(mpi):
     code = "import array, coll\ncomm = coll.Communicator.from_environment()\n" + SUM
-    expect_ranks(launch(*launcher, "-n", 3, *PYTHON, code), 3)
+    expect_ranks(launch(mpi, 3, *PYTHON, code), 3)
 
 
 def test_from_mpi4py():
     pytest.importorskip("mpi4py", reason="mpi4py is not installed (Debian: python3-mpi4py)")
     # The launcher of the library that mpi4py was built for.
     asked = subprocess.run([*PYTHON, "import mpi4py.MPI as m; print(m.Get_library_version().split()[0])"],
-                           capture_output=True, text=True, check=True, env=os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1"})
-    launcher = ["mpirun.openmpi", "--oversubscribe"] if "Open" in asked.stdout else ["mpirun.mpich"]
-    if shutil.which(launcher[0]) is None:
-        pytest.skip(f"{launcher[0]} is not installed")
+                           capture_output=True, text=True, check=True, env=mpirun.environment())
+    mpi = "openmpi" if "Open" in asked.stdout else "mpich"
     code = "import array, coll\nfrom mpi4py import MPI\ncomm = coll.Communicator.from_mpi(MPI.COMM_WORLD)\n" + SUM
-    expect_ranks(launch(*launcher, "-n", 2, *PYTHON, code), 2)
+    expect_ranks(launch(mpi, 2, *PYTHON, code), 2)
 
 
 def test_without_a_launcher_the_program_is_alone(monkeypatch):

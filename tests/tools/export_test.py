@@ -6,12 +6,16 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 from cli import Case, main
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "mpi"))
+import mpirun
+
 MACHINES = HERE.parents[1] / "lib" / "model" / "machines"
 
 
@@ -60,7 +64,7 @@ class Exported(Case):
 
     def run_program(self, command, **environment):
         return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=100,
-                              env={**os.environ, **environment})
+                              env=mpirun.environment(**environment))
 
 
 class OpenMpi(Exported):
@@ -86,9 +90,9 @@ class OpenMpi(Exported):
 
     def spied(self, rules):
         spy = self.spy("cc", "openmpi_spy.c")
-        done = self.run_program(["mpirun.openmpi", "--oversubscribe", "-n", 2, "-x", f"LD_PRELOAD={spy}", "--mca",
-                                 "coll_tuned_use_dynamic_rules", 1, "--mca", "coll_tuned_dynamic_rules_filename", rules,
-                                 self.folder / "moves"])
+        dynamic = ["--mca", "coll_tuned_use_dynamic_rules", 1, "--mca", "coll_tuned_dynamic_rules_filename", rules]
+        ranks = mpirun.group("openmpi", 2, {"LD_PRELOAD": spy}, [self.folder / "moves"])
+        done = self.run_program(mpirun.command("openmpi", ranks, options=[*mpirun.binding("openmpi", "none"), *dynamic]))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("all right", done.stdout)
         seen = re.findall(r"^spy (\w+) (\w+)$", done.stderr, re.MULTILINE)
@@ -110,7 +114,7 @@ class OpenMpi(Exported):
 
 class Mpich(Exported):
     def run_moves(self, selection):
-        return self.run_program(["mpiexec.mpich", "-n", 2, self.folder / "moves"],
+        return self.run_program(mpirun.command("mpich", mpirun.group("mpich", 2, program=[self.folder / "moves"])),
                                 MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE=str(selection))
 
     def test_mpich_loads_it_and_notices_a_broken_one(self):
@@ -135,8 +139,8 @@ class Mpich(Exported):
     def messages(self, **environment):
         """Returns the bytes that the first rank sends in each broadcast and allreduce, by size, with messages over UCX."""
         spy = self.spy("mpicc.mpich", "mpich_spy.c")
-        done = self.run_program(["mpiexec.mpich", "-n", 2, "-env", "LD_PRELOAD", spy, self.folder / "moves"],
-                                MPIR_CVAR_NOLOCAL="1", **environment)
+        ranks = mpirun.group("mpich", 2, {"LD_PRELOAD": spy}, [self.folder / "moves"])
+        done = self.run_program(mpirun.command("mpich", ranks), MPIR_CVAR_NOLOCAL="1", **environment)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("all right", done.stdout)
         lines = re.findall(r"^spy rank 0 (\w+) (\d+):([ \d]*)$", done.stderr, re.MULTILINE)

@@ -252,8 +252,8 @@ inline void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes
   channel.end(synchronizing, 0);
 }
 
-// The common form of the latency paths: shows this rank's data, calls alone(), waits for its peers, then calls take(),
-// which reads what they show.
+// The common form of the latency paths: shows this rank's data, calls alone(), which copies what needs no peer, waits for
+// the ranks of `from`, then calls take(), which reads what they show. `synchronizing`: these are all ranks on every rank.
 template <typename Alone, typename Take>
 coll_status exchange(Channel& channel, const Shown& own, const From& from, bool synchronizing, Alone alone, Take take) {
   coll_status status = channel.begin_cell();

@@ -207,6 +207,7 @@ inline double log2_up(int p) { return std::ceil(std::log2(std::max(p, 1))); }
 // 1/2 + 1/4 + ... + 1/p: the parts of a vector that recursive halving exchanges.
 inline double halves(int p) { return (p - 1.0) / p; }
 
+// The time of a communicator of one rank, which copies its input to its output.
 inline Terms alone(const Setting& on, double bytes) { return transfer(on.memcpy_us(bytes)); }
 
 }  // namespace coll::model

@@ -8,7 +8,7 @@ namespace coll::plan {
 
 enum class AccessMode : uint8_t {
   direct,  // by loads and stores: the buffers are mapped, or all ranks are threads of one process
-  remote,  // in place, by the kernel: it copies or maps them (CMA, kcoll)
+  remote,  // by the kernel, from the buffers themselves: it copies or maps them (CMA, kcoll)
   staged,  // not at all: data is staged in shared memory
 };
 // Returns "mapped", "copy" or "shm", the names in tools' output.

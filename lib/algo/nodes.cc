@@ -2,6 +2,7 @@
 #include "algo/nodes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "algo/fold.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // COLL_DEBUG=1 detects ranks that call different collectives before any buffer changes. Lengths of short messages that
 // differ from those of the receiver are detected without it. Elements that are too large to stage are refused.
+#include <algorithm>
+
 #include "comm/collectives.h"
 
 using namespace ranks;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // coll_comm_abort() ends every kind of wait on every rank within a second, with one status and a text with the reason.
+#include <tuple>
+
 #include "comm/requests.h"
 
 using namespace ranks;

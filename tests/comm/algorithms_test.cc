@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs every algorithm of the registry on the real executor: transports, numbers of ranks, roots, sizes around the
 // borders of chunks, in place and not; operations that do not commute if the algorithm supports them.
+#include <tuple>
+
 #include "algo/registry.h"
 #include "comm/piece_calls.h"
 

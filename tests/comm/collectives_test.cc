@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The collectives between real processes, over every transport.
+#include <tuple>
+
 #include "comm/collectives.h"
 
 using namespace ranks;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every collective with many more ranks than cores: blocking and as requests, of sizes whose staging is in different
 // rings, in an order that changes but is the same on all ranks. Then in one half of the ranks, and on all ranks again.
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>

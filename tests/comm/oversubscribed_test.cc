@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 

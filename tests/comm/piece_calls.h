@@ -3,6 +3,7 @@
 // v-forms are in reversed order with gaps; some are empty; bytes outside of them must not change.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "comm/collectives.h"

@@ -4,6 +4,7 @@
 #include "comm/piece_calls.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "../seed.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Non-blocking and persistent collectives between processes.
+#include <tuple>
+
 #include "comm/requests.h"
 
 using namespace ranks;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting a request is local: no start of any collective, in any form, waits for a peer that has not called.
 #include <memory>
+#include <tuple>
 
 #include "comm/piece_calls.h"
 #include "comm/requests.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks that are threads of one process, which the thread sanitizer can follow.
+#include <tuple>
+
 #include "comm/piece_calls.h"
 #include "comm/requests.h"
 

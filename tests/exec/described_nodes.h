@@ -5,6 +5,8 @@
 
 #include <sched.h>
 
+#include <tuple>
+
 #include "comm/collectives.h"
 
 namespace ranks {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <cmath>
+
 #include "hpp/ranks_of.h"
 
 namespace {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Compares the counters with counts made by hand.
+#include <cmath>
+
 #include "plan/count.h"
 
 #include <gtest/gtest.h>

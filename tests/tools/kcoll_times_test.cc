@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <vector>
 
 #include "tools/calibrate/probes/kcoll_times.h"
 #include "tools/calibrate/probes/kcoll_trace.h"

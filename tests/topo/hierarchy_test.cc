@@ -2,6 +2,8 @@
 // The groups that result from given places.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "support.h"
 
 namespace coll::topo {

@@ -4,6 +4,7 @@
 #include <array>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include <gmock/gmock.h>
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include "../address_space.h"

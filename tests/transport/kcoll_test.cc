@@ -3,6 +3,7 @@
 // (kcoll_in_vm.sh), where they must not be skipped; the others test the errors without the device.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -6,6 +6,7 @@
 //     if collctl itself is killed, the kernel kills the ranks (PR_SET_PDEATHSIG).
 //  2. collctl signals only its own children that it has not reaped yet, so no process number can have been reused.
 //  3. Signals arrive through a polled descriptor (signalfd), so no signal handler runs.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <exception>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>

@@ -2,6 +2,8 @@
 // Several works as one, for which a coalescing manager waits.
 #pragma once
 
+#include <vector>
+
 #include "compat.h"
 
 namespace torch_coll {

@@ -13,6 +13,8 @@
 #include "mem/simd.h"
 #include "mem/types.h"
 
+void plain_sum(float* __restrict dst, const float* a, const float* b, size_t count);  // plain_sum.cc
+
 namespace {
 
 using namespace coll::mem;
@@ -81,16 +83,6 @@ void copies_to_two(benchmark::State& state) {
 BENCHMARK(copies_to_two)->RangeMultiplier(16)->Range(1 << 10, 16 << 20)->ArgName("bytes");
 
 // ---- reductions: bytes of one operand, sources, offset -------------------------------------------------------------------
-
-// The obvious loop, compiled as with -O3 -march=native.
-#if defined(__x86_64__)
-__attribute__((noinline, optimize("O3"), target_clones("default", "arch=haswell", "arch=skylake-avx512")))
-#else
-__attribute__((noinline, optimize("O3")))
-#endif
-void plain_sum(float* __restrict dst, const float* a, const float* b, size_t count) {
-  for (size_t i = 0; i < count; ++i) dst[i] = a[i] + b[i];
-}
 
 void plain_loop(benchmark::State& state) {
   const size_t bytes = state.range(0), offset = state.range(2);

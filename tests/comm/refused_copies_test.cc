@@ -55,31 +55,31 @@ TEST(RefusedCopies, AreNotAwaitedByRequests) {
   if (!Unpinnable::can_be_had()) GTEST_SKIP() << Unpinnable::missing;
   Environment forced("COLL_TRANSPORT", "cma"), writes("COLL_GATHER", "parallel_write");
   const size_t n = count;
-  run_processes(2, [n](Context& c) {
-    const auto bcast = [n](Context& self, const uint32_t* in, uint32_t* out, coll_comm* comm, coll_request** request) {
+  run_processes(2, [](Context& c) {
+    const auto bcast = [](Context& self, const uint32_t* in, uint32_t* out, coll_comm* comm, coll_request** request) {
       if (self.rank == 1) memcpy(out, in, n * sizeof *in);
       return coll_ibcast(out, n, COLL_UINT32, 1, comm, request);
     };
     check_request_does_not_wait(
         c, bcast, [](size_t i) { return input(1, i, 0); }, true);
   });
-  run_processes(2, [n](Context& c) {
-    const auto allreduce = [n](Context&, const uint32_t* in, uint32_t* out, coll_comm* comm, coll_request** request) {
+  run_processes(2, [](Context& c) {
+    const auto allreduce = [](Context&, const uint32_t* in, uint32_t* out, coll_comm* comm, coll_request** request) {
       return coll_iallreduce(in, out, n, COLL_UINT32, COLL_SUM, comm, request);
     };
     check_request_does_not_wait(
         c, allreduce, [](size_t i) { return input(0, i, 0) + input(1, i, 0); }, true);
   });
-  run_processes(2, [n](Context& c) {
-    const auto gather = [n](Context&, const uint32_t* in, uint32_t* out, coll_comm* comm, coll_request** request) {
+  run_processes(2, [](Context& c) {
+    const auto gather = [](Context&, const uint32_t* in, uint32_t* out, coll_comm* comm, coll_request** request) {
       return coll_igather(in, out, n / 2, COLL_UINT32, 1, comm, request);
     };
-    const auto block = [n](size_t i) { return input(i < n / 2 ? 0 : 1, i % (n / 2), 0); };
+    const auto block = [](size_t i) { return input(i < n / 2 ? 0 : 1, i % (n / 2), 0); };
     check_request_does_not_wait(c, gather, block, false);
   });
-  run_processes(2, [n](Context& c) {
-    const auto exchange = [n](Context& self, const uint32_t* in, uint32_t* out, coll_comm* comm,
-                              coll_request** request) {
+  run_processes(2, [](Context& c) {
+    const auto exchange = [](Context& self, const uint32_t* in, uint32_t* out, coll_comm* comm,
+                             coll_request** request) {
       const coll_outgoing send{0, in, n * sizeof *in};
       const coll_incoming receive{1, out, n * sizeof *out};
       return self.rank == 1 ? coll_ineighbor_exchange(&send, 1, nullptr, 0, comm, request)

@@ -87,10 +87,8 @@ void run_under_mpi(const MpiRun& run) {
     add({"-x", "LD_PRELOAD=" + preload});
     if (!run.bind) add({"--bind-to", "none"});
     if (run.tag) add({"--tag-output"});
-    if (run.ranks > allowed_cores()) {  // the variables of Open MPI 4.1, then of 5.0 and later
-      setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
-      setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 0);
-    }
+    // An option, because each release has another variable, and warns of its predecessor's.
+    if (run.ranks > allowed_cores()) add({"--map-by", ":OVERSUBSCRIBE"});
   } else {
     add({"-genv", "LD_PRELOAD", preload});
     if (!run.bind) add({"-bind-to", "none"});

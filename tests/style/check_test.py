@@ -156,6 +156,17 @@ class CheckTest(unittest.TestCase):
                           "python/pyproject.toml:1: version 1.2.4; CMakeLists.txt says 1.2.3")
         self.assert_fault({**tree, "python/pyproject.toml": "name = 'coll'\n"}, "no line with the version")
 
+    def test_one_day_of_release(self):
+        changes = "<!-- SPDX-License-" "Identifier: BSD-3-Clause -->\n# Changes\n\n## 1.2.3 (2026-11-28)\nA word.\n"
+        entry = "libcoll (1.2.3-1) unstable; urgency=medium\n\n  * Word.\n\n -- a <a@b>  Sat, 28 Nov 2026 06:00:00 +0000\n"
+        tree = {"CMakeLists.txt": "# SPDX-License-Identifier: BSD-3-Clause\nproject(libcoll VERSION 1.2.3 LANGUAGES C)\n",
+                "CHANGELOG.md": changes, "packages/debian/changelog": entry}
+        self.assert_clean(tree)
+        self.assert_clean({**tree, "CHANGELOG.md": changes.replace("2026-11-28", "unreleased")})
+        self.assert_fault({**tree, "CHANGELOG.md": changes.replace("1.2.3", "1.2.4")}, "CHANGELOG.md:4: version 1.2.4")
+        self.assert_fault({**tree, "packages/debian/changelog": entry.replace("Sat, 28", "Fri, 27")},
+                          "packages/debian/changelog:5: released on 'Fri, 27 Nov 2026'; CHANGELOG.md says 2026-11-28")
+
     def test_memory_order_is_documented(self):
         page = {"docs/memory-order.md": "<!-- SPDX-License-" "Identifier: BSD-3-Clause -->\n| word | `lib/sync/a.h` |\n"}
         uses = BSD + "#pragma once\nword.store(1, std::memory_order_release);\n"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One version, of the library and of the kernel module: CMakeLists.txt says it, and these lines repeat it, because what
 reads them (a compiler, dkms, pip, a reader) reads nothing else."""
+import datetime
 import re
 
 SOURCE = ("CMakeLists.txt", r"^project\(libcoll VERSION ([\d.]+)")
@@ -14,6 +15,7 @@ COPIES = (
     ("python/pyproject.toml", r'^version = "([\d.]+)"'),
     ("torch/pyproject.toml", r'^version = "([\d.]+)"'),
     ("torch/CMakeLists.txt", r"^project\(torch_coll VERSION ([\d.]+)"),
+    ("CHANGELOG.md", r"\A(?:(?!## ).*\n)*## ([\d.]+)"),
     ("packages/debian/changelog", r"\Alibcoll \((.*)-[0-9]+\)"),
     ("packages/rpm/libcoll.spec", r"^Version: *([\d.]+)"),
     ("packages/rpm/libcoll.spec", r"^%global kcoll_version ([\d.]+)"),
@@ -23,6 +25,12 @@ COPIES = (
     ("README.md", r"^.*This is version (\d+\.\d+\.\d+)"),
 )
 NUMBERS = ("MAJOR", "MINOR", "PATCH")
+# The day of the newest entry, as each file writes it. Before a release CHANGELOG.md says "unreleased".
+RELEASED = ("CHANGELOG.md", r"\A(?:(?!## ).*\n)*## [\d.]+ \((\d{4}-\d\d-\d\d)\)", "%Y-%m-%d")
+DAYS = (
+    ("packages/debian/changelog", r"\A(?:(?! -- ).*\n)* -- .*  (\w{3}, \d\d \w{3} \d{4}) ", "%a, %d %b %Y"),
+    ("packages/rpm/libcoll.spec", r"^%changelog\n\* (\w{3} \w{3} \d\d \d{4}) ", "%a %b %d %Y"),
+)
 
 
 def found(root, path, pattern):
@@ -48,3 +56,17 @@ def faults(root):
         for line, version_here in lines:
             if version_here != expected:
                 yield path, line, f"version {version_here}; {SOURCE[0]} says {version}"
+    yield from faults_of_days(root)
+
+
+def faults_of_days(root):
+    for _, day in found(root, *RELEASED[:2]):
+        released = datetime.datetime.strptime(day, RELEASED[2])
+        for path, pattern, form in DAYS:
+            lines = list(found(root, path, pattern))
+            if not lines and (root / path).is_file():
+                yield path, 1, f"no line with the day of the release, such as /{pattern}/"
+            for line, day_here in lines:
+                # Compared as text, because strptime() accepts any day of the week.
+                if day_here != released.strftime(form):
+                    yield path, line, f"released on '{day_here}'; {RELEASED[0]} says {day}"

@@ -21,6 +21,16 @@ libdir=$(dirname "$(find "$prefix" -name libcoll.so)")
 [ -e "$libdir/libcoll.so.0" ] || fail "libcoll.so.0 is not next to libcoll.so"
 ! find "$prefix" \( -name '*.a' -o -name 'libg*' -o -path '*gtest*' \) | grep . || fail "internal libraries are installed"
 
+# Each file belongs to one of the components that packages/README.md lists.
+for component in library development tools shim_openmpi shim_mpich shim_abi module documentation; do
+  mkdir -p "$work/parts/$component"
+  cmake --install "$build" --strip --prefix "$work/parts/$component" --component "$component" >"$work/log" 2>&1 ||
+    { cat "$work/log" >&2; fail "cmake --install --component $component failed"; }
+  (cd "$work/parts/$component" && find . -not -type d)
+done | sort >"$work/in-parts"
+(cd "$prefix" && find . -not -type d) | sort | diff - "$work/in-parts" || fail "in no component (<), or in two (>)"
+rm -r "$work/parts"
+
 # at_most BYTES FILE: checks the size of an installed and stripped file.
 at_most() {
   local size

@@ -45,14 +45,14 @@ VALUES = {
 }
 
 
-def module_file(language):
+def module_file(language, values):
     template = (TOP / f"packages/install/module.{language}.in").read_text(encoding="utf-8")
-    return re.sub(r"@(\w+)@", lambda match: VALUES[match.group(1)], template)
+    return re.sub(r"@(\w+)@", lambda match: values[match.group(1)], template)
 
 
-def run(language, interpreter, commands):
+def run(language, interpreter, commands, values):
     with tempfile.NamedTemporaryFile("w", suffix="." + language, encoding="utf-8") as file:
-        file.write(commands + module_file(language))
+        file.write(commands + module_file(language, values))
         file.flush()
         done = subprocess.run([interpreter, file.name], capture_output=True, text=True)
     if done.returncode != 0:
@@ -61,10 +61,13 @@ def run(language, interpreter, commands):
 
 
 class ModuleFiles(unittest.TestCase):
-    def check(self, lines):
+    def check(self, *interpreter):
+        lines = run(*interpreter, VALUES)
         self.assertIn("setenv LIBCOLL_ROOT /opt/coll", lines)
         self.assertIn("prepend PATH /opt/coll/bin", lines)
+        self.assertIn("prepend LD_LIBRARY_PATH /opt/coll/lib", lines)
         self.assertIn("prepend PKG_CONFIG_PATH /opt/coll/lib/pkgconfig", lines)
+        self.assertIn("prepend CMAKE_PREFIX_PATH /opt/coll", lines)
         self.assertIn("setenv OMPI_MCA_mca_base_env_list LD_PRELOAD=/opt/coll/lib/libcoll/libcoll_mpi_openmpi.so", lines)
         self.assertIn("setenv LIBCOLL_SHIMS /opt/coll/lib/libcoll", lines)
         # Setting an unset MANPATH would hide the system's manual pages; man finds share/man next to bin.
@@ -72,14 +75,19 @@ class ModuleFiles(unittest.TestCase):
         # The login shell would preload every command, not only the ranks.
         self.assertNotIn("LD_PRELOAD", [line.split()[1] for line in lines])
 
+        # A package of the system, in directories that are searched last.
+        lines = run(*interpreter, {**VALUES, "CMAKE_INSTALL_PREFIX": "/usr"})
+        self.assertIn("setenv LIBCOLL_SHIMS /usr/lib/libcoll", lines)
+        self.assertEqual([line for line in lines if line.startswith("prepend")], [])
+
     @unittest.skipUnless(TCL, "tclsh is not installed (Debian: tcl)")
     def test_tcl(self):
-        self.assertTrue(module_file("tcl").startswith("#%Module"), "the first line must be #%Module")
-        self.check(run("tcl", TCL, TCL_COMMANDS))
+        self.assertTrue(module_file("tcl", VALUES).startswith("#%Module"), "the first line must be #%Module")
+        self.check("tcl", TCL, TCL_COMMANDS)
 
     @unittest.skipUnless(LUA, "lua is not installed (Debian: lua5.4)")
     def test_lua(self):
-        self.check(run("lua", LUA, LUA_COMMANDS))
+        self.check("lua", LUA, LUA_COMMANDS)
 
 
 if __name__ == "__main__":

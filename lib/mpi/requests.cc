@@ -2,8 +2,8 @@
 //
 // Invariants
 //  1. A Started is in the list from enter() until its collective is complete. Then the thread that finds it complete
-//     completes the generalized request and no longer accesses it: the library frees it by free_started(), perhaps at
-//     once.
+//     completes the generalized request. The library frees it by free_started(), before or after that call has returned:
+//     the later of the two deletes it.
 //  2. One thread at a time holds the list's mutex while it tests; other threads continue. So a collective is tested by
 //     one thread, as coll_test() requires.
 //  3. A thread that must not call MPI moves complete collectives to the list `finished`. Threads of the program complete
@@ -191,9 +191,14 @@ int query_started(void *state, MPI_Status *status) {
   return static_cast<Started *>(state)->code;
 }
 
+// Open MPI 6.0 may call it twice: by a thread that waits, and inside MPI_Grequest_complete, which finds that the former
+// has freed the request.
 int free_started(void *state) {
-  note_freed(static_cast<Started *>(state)->handle);
-  delete static_cast<Started *>(state);
+  auto *started = static_cast<Started *>(state);
+  const unsigned ends = started->ends.fetch_or(Started::request_freed);
+  if ((ends & Started::request_freed) != 0) return MPI_SUCCESS;
+  note_freed(started->handle);
+  if ((ends & Started::request_completed) != 0) delete started;
   return MPI_SUCCESS;
 }
 
@@ -243,6 +248,7 @@ void Started::end() {
   exchange.reset();
   operation.reset();
   mpi.Grequest_complete(handle);
+  if ((ends.fetch_or(request_completed) & request_freed) != 0) delete this;
 }
 
 void complete_finished() {

@@ -78,6 +78,7 @@ struct EdgeBuffers {
 struct Started {
   virtual ~Started() = default;
   // Called when the collective is complete, with `status`, and its data is unpacked. The list no longer refers to it.
+  // May delete it.
   virtual void end();
 
   coll_request *collective = nullptr;
@@ -87,6 +88,9 @@ struct Started {
   std::shared_ptr<void> operation;  // keeps a user-defined operation alive
   coll_status status;               // valid when it is complete
   int code = MPI_SUCCESS;           // likewise, as an MPI error code
+  // What the generalized request has been: the MPI library no longer needs this object if it has been both.
+  enum : unsigned { request_completed = 1, request_freed = 2 };
+  std::atomic<unsigned> ends{0};
   Started *next;
 };
 

@@ -98,11 +98,12 @@ def command_of(options, settings, last, lacks, directory):
     """Returns the command that launch() runs."""
     to_file = ["/bin/sh", "-c", f'exec "$0" "$@" 2>>{shlex.quote(directory)}/$$']
 
-    def part(ranks, variables):
-        return mpirun.group(options.mpi, ranks, variables, [*to_file, options.program, *options.argument])
+    def part(ranks, variables, start=()):
+        return mpirun.group(options.mpi, ranks, variables, [*to_file, *start, options.program, *options.argument])
 
     if lacks:
-        parts = [part(options.ranks - 1, settings), part(1, {})]
+        # Open MPI 6.0's launcher gives the variables of one group of ranks to the following ones as well.
+        parts = [part(options.ranks - 1, settings), part(1, {}, ["/usr/bin/env", "-u", "LD_PRELOAD"])]
         parts = parts[::-1] if lacks == "first" else parts
     elif last:
         parts = [part(options.ranks - 1, settings), part(1, {**settings, **last})]

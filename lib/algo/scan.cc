@@ -193,9 +193,11 @@ class FusedScan {
   Plan make() {
     for (int rank : b_.ranks()) {
       peers_ = all_but(ranks_, rank);
+      // All ranks wait for the first flag of drain(). After work(), the last of them would do all its work before it.
+      if (rank > 0) drain(rank);
       supply(rank);
       work(rank);
-      drain(rank);
+      if (rank == 0) drain(rank);
     }
     return b_.finish();
   }

@@ -52,6 +52,15 @@ static struct kcoll_pinset *published(struct kcoll_region *region, struct kcoll_
 					 pinset_tryget(region, segment_window(segment, va), va);
 }
 
+/*
+ * REQUIRES: map_sem. Whether another fault has mapped all 2 MiB since this one fell back to single
+ * pages: no table for those can be put in its place.
+ */
+static bool mapped_huge(const struct vm_fault *vmf)
+{
+	return pmd_trans_huge(READ_ONCE(*vmf->pmd));
+}
+
 static vm_fault_t insert_pages(struct vm_fault *vmf, struct kcoll_pinset *set, unsigned long va)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -83,7 +92,7 @@ static vm_fault_t fault_hit(struct vm_fault *vmf, struct kcoll_region *region,
 	down_read(&region->map_sem);
 	set = published(region, segment, va);
 	if (set) {
-		ret = insert_pages(vmf, set, va);
+		ret = mapped_huge(vmf) ? VM_FAULT_NOPAGE : insert_pages(vmf, set, va);
 		pinset_put(set);
 	}
 	up_read(&region->map_sem);
@@ -172,6 +181,17 @@ vm_fault_t kcoll_fault_serve(struct vm_fault *vmf)
 	return ret ?: fault_miss(vmf, region, segment, va);
 }
 
+/* REQUIRES: map_sem */
+static vm_fault_t insert_blank(struct vm_fault *vmf, struct kcoll_region *region)
+{
+	WRITE_ONCE(region->blanks, true);
+	spin_lock(&region->lock);
+	if (!region->dead)
+		generation_bump(&region->gen);
+	spin_unlock(&region->lock);
+	return vmf_insert_pfn(vmf->vma, vmf->address & PAGE_MASK, page_to_pfn(region->blank));
+}
+
 /**
  * kcoll_fault_serve_quiet() - the same, without SIGBUS
  * @vmf: the fault
@@ -188,24 +208,28 @@ vm_fault_t kcoll_fault_serve_quiet(struct vm_fault *vmf)
 	if (!(ret & VM_FAULT_SIGBUS))
 		return ret;
 	down_read(&region->map_sem);
-	WRITE_ONCE(region->blanks, true);
-	spin_lock(&region->lock);
-	if (!region->dead)
-		generation_bump(&region->gen);
-	spin_unlock(&region->lock);
-	ret = vmf_insert_pfn(vmf->vma, vmf->address & PAGE_MASK, page_to_pfn(region->blank));
+	ret = mapped_huge(vmf) ? VM_FAULT_NOPAGE : insert_blank(vmf, region);
 	up_read(&region->map_sem);
 	return ret;
 }
 
 #if KCOLL_HUGE_MAP
+/* REQUIRES: map_sem for writing. Whether a table of single pages is there since the fault began. */
+static bool pages_mapped(const struct vm_fault *vmf)
+{
+	pmd_t pmd = READ_ONCE(*vmf->pmd);
+
+	return !pmd_none(pmd) && !pmd_trans_huge(pmd);
+}
+
 /**
  * kcoll_fault_serve_huge() - maps 2 MiB at once
  * @vmf: the fault
  * @order: log2 of the pages
  *
  * May be called under the lock of the mapping alone, which must not be dropped here: what is
- * not at hand falls back.
+ * not at hand falls back. Faults of single pages hold map_sem for reading while they insert: held
+ * for writing, it keeps an entry for all 2 MiB and a table of pages from meeting in one place.
  *
  * Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK for single pages.
  */
@@ -225,8 +249,8 @@ vm_fault_t kcoll_fault_serve_huge(struct vm_fault *vmf, unsigned int order)
 	if ((va ^ vmf->address) & ~PMD_MASK & PAGE_MASK)
 		return VM_FAULT_FALLBACK;
 
-	down_read(&region->map_sem);
-	set = published(region, segment, va);
+	down_write(&region->map_sem);
+	set = pages_mapped(vmf) ? NULL : published(region, segment, va);
 	if (set) {
 		if (set->pages == PMD_SIZE >> PAGE_SHIFT && set->n == 1 &&
 		    IS_ALIGNED(page_to_pfn(set->extents[0].page), PMD_SIZE >> PAGE_SHIFT)) {
@@ -236,7 +260,7 @@ vm_fault_t kcoll_fault_serve_huge(struct vm_fault *vmf, unsigned int order)
 		}
 		pinset_put(set);
 	}
-	up_read(&region->map_sem);
+	up_write(&region->map_sem);
 	return ret;
 }
 #endif

@@ -3,10 +3,11 @@
  * Mappings: a peer sees a region's pages, or the page with its generation, in its own address
  * space.
  *
- * A page enters a peer's page table only from a published set and under map_sem (read). The zap
- * work takes map_sem (write) after sets were unpublished and removes what they left in any page
- * table; only then their pages may be unpinned. A mapping holds a reference to its region, so a
- * fault always finds it, dead or alive.
+ * A page enters a peer's page table only from a published set and under map_sem (read; write for
+ * 2 MiB as one, so that they and a table of single pages do not meet in one place). The zap work
+ * takes map_sem (write) after sets were unpublished and removes what they left in any page table;
+ * only then their pages may be unpinned. A mapping holds a reference to its region, so a fault
+ * always finds it, dead or alive.
  */
 #include <linux/file.h>
 #include <linux/fs.h>

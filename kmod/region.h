@@ -117,7 +117,8 @@ struct kcoll_region {
 	struct page *blank; /* what quiet mappings show instead of nothing; set with the first */
 	bool blanks;	    /* some may show it; under map_sem */
 	struct kcoll_fault_note notes[1 << NOTE_BITS]; /* under lock; see map.c */
-	struct rw_semaphore map_sem; /* read: a fault inserts pages; write: they are zapped */
+	/* read: a fault inserts pages; write: they are zapped, or 2 MiB are inserted as one */
+	struct rw_semaphore map_sem;
 };
 
 struct kcoll_region *kcoll_region_create(struct kcoll_context *ctx,

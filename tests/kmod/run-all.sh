@@ -7,7 +7,7 @@
 #   tests/kmod/run-all.sh [-q] [-b DIRECTORY] [-L DIRECTORY] -l KERNEL...           lists what would run: KERNEL PROGRAM TEST
 #
 #   KERNEL: 6.1, 6.12, a suite such as sid (scripts/vm/kernels.sh), debug or kcsan. On the kernels of suites the functional,
-#   invalidation and access tests run.
+#   faults, invalidation and access tests run.
 #   -b  where the test programs are built (default: in the cache)
 #   -L  where the library and its tests are built: on Debian's kernels they run too (default: they do not)
 #   -q  of debug and kcsan: only if they are in the cache, and a choice of tests
@@ -39,13 +39,13 @@ programs() {
     if [ -n "$chosen" ]; then
         echo "$chosen"
     elif [[ $1 == [0-9]* ]]; then
-        echo functional invalidation access accounting charges harm shares gate parameters uring fuzz stress
+        echo functional faults invalidation access accounting charges harm shares gate parameters uring fuzz stress
     elif [[ $1 != debug* && $1 != kcsan* ]]; then
-        echo functional invalidation access
+        echo functional faults invalidation access
     elif [ -n "$quick" ]; then
-        echo access gate invalidation fuzz failnth
+        echo access faults gate invalidation fuzz failnth
     else
-        echo functional invalidation access accounting charges harm shares gate parameters uring fuzz stress failnth
+        echo functional faults invalidation access accounting charges harm shares gate parameters uring fuzz stress failnth
     fi
 }
 

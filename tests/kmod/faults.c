@@ -2,10 +2,11 @@
 /* Faults of a mapping that meet in the same 2 MiB: single pages there, and all of it as one. */
 #include <pthread.h>
 #include <sys/klog.h>
+#include <sys/syscall.h>
 
 #include "kcoll_test.h"
 
-enum { ROUNDS = 20, ZAPPED = 64, MAPPINGS = 400 };
+enum { MEETINGS = 20, ZAPPED = 64, MAPPINGS = 400 };
 
 static char *region_memory, *fresh;
 static u64 cookie;
@@ -31,16 +32,46 @@ static int collisions(void)
 	return count;
 }
 
-static void *store(void *at)
+struct store {
+	pthread_t thread;
+	char *at;
+	volatile pid_t tid; /* -1: done */
+};
+
+static void *store(void *arg)
 {
-	*(volatile char *)at = 1;
+	struct store *self = arg;
+
+	self->tid = syscall(SYS_gettid);
+	*(volatile char *)self->at = 1;
+	self->tid = -1;
 	return NULL;
 }
 
-static void touch(pthread_t *thread, size_t offset)
+/* Whether a store waits in the kernel, for a lock. */
+static bool waits(const struct store *self)
 {
-	CHECK(!pthread_create(thread, NULL, store, fresh + offset));
-	usleep(5000);
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", self->tid);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(file);
+	return state == 'D';
+}
+
+/* Starts a store; returns when it waits, or is done. */
+static void store_start(struct store *self, size_t offset)
+{
+	self->at = fresh + offset;
+	self->tid = 0;
+	CHECK(!pthread_create(&self->thread, NULL, store, self));
+	while (self->tid >= 0 && !(self->tid && waits(self)))
+		sched_yield();
 }
 
 /* Sets of many windows, in many mappings, are dropped together: until that is done, faults of the region wait. */
@@ -55,25 +86,34 @@ static void hold_faults(void)
 	CHECK(!mprotect(region_memory + HUGE, ZAPPED * HUGE, PROT_READ | PROT_WRITE));
 }
 
-/* huge_map decides which way a fault goes before it waits. */
-static void faults_meet(bool pages_first)
+static void map_once_more(int n)
 {
-	pthread_t threads[2];
+	while (n--)
+		CHECK(map(cookie, HUGE, ZAPPED * HUGE, PROT_READ) != MAP_FAILED);
+}
+
+/* huge_map decides which way a fault goes before it waits. Returns whether both waited at the same time. */
+static bool faults_meet(bool pages_first)
+{
+	struct store one, two;
+	bool both;
 
 	fresh = map(cookie, 0, HUGE, PROT_READ | PROT_WRITE);
 	CHECK(fresh != MAP_FAILED);
 	CHECK((u64)fresh % HUGE == 0);
 	hold_faults();
 	parameter("huge_map", pages_first ? "N" : "Y");
-	touch(&threads[0], 0);
+	store_start(&one, 0);
 	parameter("huge_map", pages_first ? "Y" : "N");
-	touch(&threads[1], 5 * PAGE);
+	store_start(&two, 5 * PAGE);
+	both = one.tid > 0 && waits(&one) && two.tid > 0 && waits(&two);
 	parameter("huge_map", "Y");
-	CHECK(!pthread_join(threads[0], NULL) && !pthread_join(threads[1], NULL));
+	CHECK(!pthread_join(one.thread, NULL) && !pthread_join(two.thread, NULL));
 	CHECK_EQ(region_memory[0], 1);
 	CHECK_EQ(region_memory[5 * PAGE], 1);
 	region_memory[0] = region_memory[5 * PAGE] = 0;
 	munmap(fresh, HUGE);
+	return both;
 }
 
 TEST(pages_and_2_mib_do_not_meet_in_one_place)
@@ -81,7 +121,7 @@ TEST(pages_and_2_mib_do_not_meet_in_one_place)
 	struct kcoll_info info = {.size = sizeof(info)};
 	size_t len = (ZAPPED + 1) * HUGE;
 	char *x = memory(SMALL, HUGE);
-	int i, before;
+	int met = 0, mappings, before;
 
 	CHECK(!ioctl(device(), KCOLL_INFO, &info));
 	if (!(info.features & KCOLL_FEATURE_HUGE_MAP))
@@ -91,12 +131,18 @@ TEST(pages_and_2_mib_do_not_meet_in_one_place)
 	memset(region_memory, 0, HUGE);
 	cookie = reg(region_memory, len, KCOLL_READ | KCOLL_WRITE);
 	CHECK(cookie);
-	for (i = 0; i < MAPPINGS; i++)
-		CHECK(map(cookie, HUGE, len - HUGE, PROT_READ) != MAP_FAILED);
 	CHECK(!copy(cookie, 0, x, HUGE, KCOLL_READ));
 	before = collisions();
-	for (i = 0; i < ROUNDS; i++)
-		faults_meet(i % 2);
+	for (mappings = 0; met < MEETINGS && mappings < 60000;) {
+		if (faults_meet(met % 2)) {
+			met++;
+		} else {
+			map_once_more(MAPPINGS);
+			mappings += MAPPINGS;
+		}
+	}
+	printf("# %d times two faults waited, with %d mappings to zap\n", met, mappings);
+	CHECK_EQ(met, MEETINGS);
 	CHECK_EQ(collisions(), before);
 }
 

@@ -53,7 +53,8 @@ static int device_open(struct inode *inode, struct file *file)
 	mutex_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->regions);
 	INIT_LIST_HEAD(&ctx->generations.pages);
-	xa_init(&ctx->attachments);
+	spin_lock_init(&ctx->attach_lock);
+	ctx->attachments = RB_ROOT;
 	file->private_data = ctx;
 	return nonseekable_open(inode, file);
 

@@ -5,9 +5,10 @@
 #include <linux/fs.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/rbtree.h>
 #include <linux/sched.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
-#include <linux/xarray.h>
 
 #include "generation.h"
 #include "owner.h"
@@ -28,9 +29,9 @@ struct kcoll_context {
 	struct mutex lock; /* guards what follows, and JOIN */
 	struct list_head regions;
 	struct kcoll_generation_pool generations;
-	bool bound; /* has registered or attached: may not join any more */
-	/* map_index -> struct kcoll_attachment; has its own lock (mmap must not take ours) */
-	struct xarray attachments;
+	bool bound;		    /* has registered or attached: may not join any more */
+	spinlock_t attach_lock;	    /* guards what follows: mmap must not take the mutex */
+	struct rb_root attachments; /* of struct kcoll_attachment, by their indices */
 };
 
 /* A descriptor that was passed on or inherited opens nothing. */

@@ -8,37 +8,52 @@
  * pool, are gone.
  */
 #include <linux/bitmap.h>
+#include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
+#include "account.h"
 #include "generation.h"
+#include "user.h"
 
 #define SLOTS (PAGE_SIZE / sizeof(u64))
 
 struct kcoll_generation_page {
 	struct list_head link;
 	struct page *page;
-	unsigned int users; /* regions, plus one for the pool */
+	struct kcoll_user *user; /* who is charged for it */
+	unsigned int users;	 /* regions, plus one for the pool */
 	DECLARE_BITMAP(used, SLOTS);
 };
 
 static DEFINE_SPINLOCK(slots_lock); /* guards users and used of all pages */
 
-static struct kcoll_generation_page *page_alloc(void)
-{
-	struct kcoll_generation_page *page = kzalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
+#define PAGE_BYTES (PAGE_SIZE + sizeof(struct kcoll_generation_page))
 
+static struct kcoll_generation_page *page_alloc(struct kcoll_user *user)
+{
+	struct kcoll_generation_page *page;
+	int err = kcoll_account_metadata(user, PAGE_BYTES);
+
+	if (err)
+		return ERR_PTR(err);
+	page = kzalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
 	if (!page)
-		return NULL;
+		goto uncharge;
 	page->page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!page->page) {
-		kfree(page);
-		return NULL;
-	}
+	if (!page->page)
+		goto free_page;
+	page->user = kcoll_user_get(user);
 	page->users = 1;
 	return page;
+
+free_page:
+	kfree(page);
+uncharge:
+	kcoll_account_metadata_end(user, PAGE_BYTES, false);
+	return ERR_PTR(-ENOMEM);
 }
 
 static void page_put(struct kcoll_generation_page *page)
@@ -51,6 +66,8 @@ static void page_put(struct kcoll_generation_page *page)
 	if (!last)
 		return;
 	__free_page(page->page); /* peers' mappings hold references of their own */
+	kcoll_account_metadata_end(page->user, PAGE_BYTES, false);
+	kcoll_user_put(page->user);
 	kfree(page);
 }
 
@@ -77,21 +94,23 @@ static bool slot_take(struct kcoll_generation_page *page, struct kcoll_generatio
 /**
  * kcoll_generation_alloc() - gives a region its slot
  * @pool: the pool
+ * @user: who is charged for another page of it, should it take one
  * @gen: out: the slot
  *
- * Context: the descriptor's lock.
- * Return: 0 or -ENOMEM.
+ * Context: the descriptor's lock; may sleep.
+ * Return: 0, -EDQUOT or -ENOMEM.
  */
-int kcoll_generation_alloc(struct kcoll_generation_pool *pool, struct kcoll_generation *gen)
+int kcoll_generation_alloc(struct kcoll_generation_pool *pool, struct kcoll_user *user,
+			   struct kcoll_generation *gen)
 {
 	struct kcoll_generation_page *page;
 
 	list_for_each_entry(page, &pool->pages, link)
 		if (slot_take(page, gen))
 			return 0;
-	page = page_alloc();
-	if (!page)
-		return -ENOMEM;
+	page = page_alloc(user);
+	if (IS_ERR(page))
+		return PTR_ERR(page);
 	list_add(&page->link, &pool->pages);
 	slot_take(page, gen);
 	return 0;

@@ -7,6 +7,7 @@
 #include <uapi/kcoll.h>
 
 struct kcoll_generation_page;
+struct kcoll_user;
 
 /* A region's place in a page of generations that its peers can map. */
 struct kcoll_generation {
@@ -20,7 +21,8 @@ struct kcoll_generation_pool {
 	struct list_head pages;
 };
 
-int kcoll_generation_alloc(struct kcoll_generation_pool *pool, struct kcoll_generation *gen);
+int kcoll_generation_alloc(struct kcoll_generation_pool *pool, struct kcoll_user *user,
+			   struct kcoll_generation *gen);
 void kcoll_generation_free(struct kcoll_generation *gen);
 void kcoll_generation_pool_exit(struct kcoll_generation_pool *pool);
 struct page *kcoll_generation_page(const struct kcoll_generation *gen);

@@ -11,7 +11,9 @@
  */
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/rbtree.h>
 #include <linux/slab.h>
 
 #include "account.h"
@@ -27,13 +29,14 @@
 
 /* That this descriptor has shown the cookie of a region. */
 struct kcoll_attachment {
+	struct rb_node node;
 	u64 cookie;
+	u32 index; /* of the region: its place in the domain's space of mmap offsets */
 	bool quiet;
-	struct rcu_head rcu;
 };
 
-/* What it takes, with its place in the array. */
-#define ATTACHMENT_BYTES (sizeof(struct kcoll_attachment) + 2 * sizeof(void *))
+/* What it takes, as the allocator rounds. */
+#define ATTACHMENT_BYTES roundup_pow_of_two(sizeof(struct kcoll_attachment))
 
 /* --- zapping --- */
 
@@ -177,6 +180,38 @@ static const struct vm_operations_struct generation_ops = {
 
 /* --- attaching and mapping --- */
 
+static int compare_index(const void *index, const struct rb_node *node)
+{
+	u32 a = *(const u32 *)index, b = rb_entry(node, struct kcoll_attachment, node)->index;
+
+	return a < b ? -1 : a > b;
+}
+
+static int compare_nodes(struct rb_node *node, const struct rb_node *other)
+{
+	return compare_index(&rb_entry(node, struct kcoll_attachment, node)->index, other);
+}
+
+/*
+ * Adds it, or changes the one that is there: the same region's, or that of one that had the index
+ * before, which is of no use any more. Returns whether it was added.
+ */
+static bool remember(struct kcoll_context *ctx, struct kcoll_attachment *attachment)
+{
+	struct kcoll_attachment *old;
+	struct rb_node *node;
+
+	spin_lock(&ctx->attach_lock);
+	node = rb_find_add(&attachment->node, &ctx->attachments, compare_nodes);
+	if (node) {
+		old = rb_entry(node, struct kcoll_attachment, node);
+		old->cookie = attachment->cookie;
+		old->quiet = attachment->quiet;
+	}
+	spin_unlock(&ctx->attach_lock);
+	return !node;
+}
+
 /**
  * kcoll_map_attach() - ATTACH
  * @ctx: the descriptor
@@ -186,7 +221,7 @@ static const struct vm_operations_struct generation_ops = {
  */
 int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args)
 {
-	struct kcoll_attachment *attachment, *old;
+	struct kcoll_attachment *attachment;
 	struct kcoll_user *user = ctx->owner->user;
 	struct kcoll_region *region;
 	int err;
@@ -207,17 +242,11 @@ int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args)
 		err = -ENOMEM;
 		goto uncharge;
 	}
+	attachment->index = region->map_index;
 	attachment->cookie = args->cookie;
 	attachment->quiet = args->flags & KCOLL_QUIET;
-	/* An index that was another region's before: its attachment is of no use any more. */
-	old = xa_store(&ctx->attachments, region->map_index, attachment, GFP_KERNEL_ACCOUNT);
-	err = xa_err(old);
-	if (err) {
+	if (!remember(ctx, attachment)) {
 		kfree(attachment);
-		goto uncharge;
-	}
-	if (old) {
-		kfree_rcu(old, rcu);
 		kcoll_account_metadata_end(user, ATTACHMENT_BYTES, false);
 	}
 	args->len = region->len;
@@ -242,31 +271,30 @@ put:
  */
 void kcoll_map_detach_all(struct kcoll_context *ctx)
 {
-	struct kcoll_attachment *attachment;
-	unsigned long index;
+	struct kcoll_attachment *attachment, *next;
 
-	xa_for_each(&ctx->attachments, index, attachment) {
+	rbtree_postorder_for_each_entry_safe(attachment, next, &ctx->attachments, node)
+	{
 		kfree(attachment);
 		kcoll_account_metadata_end(ctx->owner->user, ATTACHMENT_BYTES, false);
 		cond_resched();
 	}
-	xa_destroy(&ctx->attachments);
 }
 
 /* The region of an mmap offset, if this descriptor has attached it and may still reach it. */
 static struct kcoll_region *attached(struct kcoll_context *ctx, u64 offset, bool *quiet)
 {
-	unsigned long index = offset >> MAP_INDEX_SHIFT;
-	struct kcoll_attachment *attachment;
+	u32 index = offset >> MAP_INDEX_SHIFT;
+	struct rb_node *node;
 	u64 cookie = 0;
 
-	rcu_read_lock();
-	attachment = xa_load(&ctx->attachments, index);
-	if (attachment) {
-		cookie = attachment->cookie;
-		*quiet = attachment->quiet;
+	spin_lock(&ctx->attach_lock);
+	node = rb_find(&index, &ctx->attachments, compare_index);
+	if (node) {
+		cookie = rb_entry(node, struct kcoll_attachment, node)->cookie;
+		*quiet = rb_entry(node, struct kcoll_attachment, node)->quiet;
 	}
-	rcu_read_unlock();
+	spin_unlock(&ctx->attach_lock);
 	return cookie ? kcoll_region_get_index(ctx, index, cookie) : ERR_PTR(-EACCES);
 }
 

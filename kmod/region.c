@@ -222,10 +222,14 @@ free_region:
 	return NULL;
 }
 
-/* What a region of so many ranges takes, whatever is pinned in it. */
-static size_t metadata_bytes(u32 n, u32 slots)
+/*
+ * What a region of so many ranges takes, whatever is pinned in it: with the page that quiet
+ * mappings may need, so that who maps it charges its owner nothing.
+ */
+static size_t metadata_bytes(u32 n, u32 slots, bool mappable)
 {
-	return sizeof(struct kcoll_region) + nr_cpu_ids * sizeof(unsigned long) +
+	return (mappable ? PAGE_SIZE : 0) + sizeof(struct kcoll_region) +
+	       nr_cpu_ids * sizeof(unsigned long) +
 	       2 * sizeof(void *) + /* its place in the domain's table */
 	       slots * sizeof(struct kcoll_slot) +
 	       n * (sizeof(struct kcoll_segment) + sizeof(struct kcoll_segment *) +
@@ -244,12 +248,12 @@ static int furnish(struct kcoll_region *region, struct kcoll_context *ctx,
 	if (err)
 		return err;
 	region->nslots = roundup_pow_of_two(min_t(unsigned long, windows, MAX_SLOTS));
-	region->metadata = metadata_bytes(n, region->nslots);
+	region->metadata = metadata_bytes(n, region->nslots, region->mappable);
 	err = kcoll_account_metadata(ctx->owner->user, region->metadata);
 	if (err)
 		return err;
 	region->payer = ctx->owner->user;
-	err = kcoll_generation_alloc(&ctx->generations, &region->gen);
+	err = kcoll_generation_alloc(&ctx->generations, ctx->owner->user, &region->gen);
 	if (err)
 		return err;
 	region->slots = kvcalloc(region->nslots, sizeof(*region->slots), GFP_KERNEL_ACCOUNT);

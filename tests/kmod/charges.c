@@ -136,6 +136,79 @@ TEST(attachments_are_charged)
 	until_refused(keeps_what_is_gone, "descriptors with an attachment");
 }
 
+/* --- what is charged is what is taken --- */
+
+/* A line of /proc/meminfo, in KiB. */
+static long memory_line(const char *name)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	char line[200];
+	long kib = -1;
+
+	CHECK(file);
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
+			kib = atol(line + strlen(name) + 1);
+	fclose(file);
+	CHECK(kib >= 0);
+	return kib;
+}
+
+enum { APART = 64, SPREAD = 2000 };
+static u64 spread[SPREAD];
+
+static bool attaches_far_apart(int n)
+{
+	struct kcoll_attach at;
+	int i;
+
+	if (n % (SPREAD / APART) == 0)
+		dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	i = n % (SPREAD / APART) * APART;
+	return dev >= 0 && !attach(spread[i], &at);
+}
+
+TEST(attachments_far_apart_take_what_they_are_charged)
+{
+	long before;
+	int i;
+
+	parameter("max_metadata_mb", "4");
+	p = memory(SMALL, HUGE);
+	become(UID + 6);
+	before = memory_line("Slab");
+	for (i = 0; i < SPREAD; i++)
+		CHECK(spread[i] = reg(p + 1, 100, KCOLL_READ));
+	until_refused(attaches_far_apart, "attachments and some regions");
+	printf("# %ld KiB\n", memory_line("Slab") - before);
+	CHECK(memory_line("Slab") - before < 3 * LIMIT_MB << 9);
+}
+
+/* The page with its generation, and the one that is shown where there is no memory. */
+static bool maps_alone(int i)
+{
+	u64 cookie;
+
+	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	cookie = dev < 0 ? 0 : reg(p, PAGE, KCOLL_READ);
+	return cookie && map_quiet(cookie, 0, PAGE, PROT_READ) != MAP_FAILED;
+}
+
+TEST(pages_of_regions_are_charged)
+{
+	long before;
+
+	parameter("max_metadata_mb", "4");
+	p = memory(SMALL, HUGE);
+	become(UID + 7);
+	before = memory_line("MemAvailable");
+	until_refused(maps_alone, "descriptors, regions and mappings");
+	printf("# %ld KiB\n", before - memory_line("MemAvailable"));
+	CHECK(before - memory_line("MemAvailable") < 2 * LIMIT_MB << 10);
+}
+
+/* --- who pays for what is gone --- */
+
 static long p_map_one(long *a) { return map(a[0], 0, PAGE, PROT_READ) == MAP_FAILED ? -errno : 0; }
 static long p_become(long *a)
 {

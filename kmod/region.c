@@ -356,7 +356,7 @@ struct kcoll_region *kcoll_region_get(struct kcoll_context *ctx, u64 cookie, u32
  */
 struct kcoll_region *kcoll_region_get_index(struct kcoll_context *ctx, u32 index, u64 cookie)
 {
-	struct kcoll_region *region = kcoll_region_get(ctx, cookie, KCOLL_READ);
+	struct kcoll_region *region = kcoll_region_get(ctx, cookie, 0);
 
 	if (!IS_ERR(region) && region->map_index != index) {
 		kcoll_region_put(region);

@@ -509,7 +509,12 @@ TEST(mapping_refuses_what_it_must)
 	CHECK_ERR(mprotect(m, PAGE, PROT_READ | PROT_WRITE), EACCES);
 	CHECK_ERR(mprotect(m, PAGE, PROT_READ | PROT_EXEC), EACCES);
 	CHECK_ERR(mremap(m, HUGE, 2 * HUGE, MREMAP_MAYMOVE) == MAP_FAILED ? -1 : 0, EFAULT);
+	/* What may only be written has a generation to look at. */
+	CHECK(!attach(reg(p, HUGE, KCOLL_WRITE), &at));
+	CHECK_EQ(at.map_offset, 0);
+	CHECK(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, dev, at.gen_offset) != MAP_FAILED);
 	/* Another descriptor of ours that has not attached it. */
+	CHECK(!attach(ro, &at));
 	dev = -1;
 	CHECK_ERR(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, device(), at.map_offset), EACCES);
 	CHECK_EQ(m[PAGE], 1);

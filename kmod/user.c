@@ -6,6 +6,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/user_namespace.h>
 
 #include "pinset.h"
 #include "user.h"
@@ -45,21 +46,37 @@ static struct kcoll_user *user_new(kuid_t uid)
 	return user;
 }
 
+/*
+ * Users that a user has made, in a user namespace of its own, are that user: subordinate ids do
+ * not multiply its allowances. Those of a namespace that root has made are users like others.
+ */
+static kuid_t accountable(void)
+{
+	const struct user_namespace *ns;
+	kuid_t uid = current_euid();
+
+	for (ns = current_user_ns(); ns != &init_user_ns; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			uid = ns->owner;
+	return uid;
+}
+
 /**
- * kcoll_user_get_current() - the user who runs the current task
+ * kcoll_user_get_current() - the user who is accountable for the current task
  *
  * Return: the user, with a reference; NULL: no memory.
  */
 struct kcoll_user *kcoll_user_get_current(void)
 {
+	kuid_t uid = accountable();
 	struct kcoll_user *user;
 
 	mutex_lock(&table_lock);
-	user = find(current_euid());
+	user = find(uid);
 	if (user) {
 		refcount_inc(&user->ref);
 	} else {
-		user = user_new(current_euid());
+		user = user_new(uid);
 		if (user) {
 			hash_add(table, &user->hash, __kuid_val(user->uid));
 			spin_lock(&users_lock);

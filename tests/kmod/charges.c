@@ -207,6 +207,63 @@ TEST(pages_of_regions_are_charged)
 	CHECK(before - memory_line("MemAvailable") < 2 * LIMIT_MB << 10);
 }
 
+/* --- users of a user --- */
+
+/* Makes a user namespace and waits for its ids; then becomes one of them. */
+static long p_new_namespace(long *a) /* user */
+{
+	become(a[0]);
+	return unshare(CLONE_NEWUSER) ? -errno : 0;
+}
+
+static bool registers(int i) { return reg(p, 64 * HUGE, KCOLL_READ); }
+
+static long p_subordinate(long *a) /* id there: how many it may register, or -errno */
+{
+	int n = 0;
+
+	if (setresuid(a[0], a[0], a[0]))
+		return -errno;
+	close(dev);
+	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	while (dev >= 0 && n < 3000 && registers(n))
+		n++;
+	return errno == EDQUOT ? n : -errno;
+}
+
+static void give_ids(pid_t pid, unsigned int first)
+{
+	char path[64], map[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	snprintf(map, sizeof(map), "0 %u 1000", first);
+	file_set(path, map);
+}
+
+/* As newuidmap gives every user 65536 of them. */
+TEST(subordinate_ids_are_their_user)
+{
+	struct peer one = peer_new(), two = peer_new(), other = peer_new();
+	long n;
+
+	parameter("max_metadata_mb", "4");
+	p = memory(SMALL, 64 * HUGE);
+	if (peer_call(&one, p_new_namespace, UID + 8))
+		skip("no user namespaces");
+	CHECK_EQ(peer_call(&two, p_new_namespace, UID + 8), 0);
+	give_ids(one.pid, 200000);
+	give_ids(two.pid, 300000);
+	n = peer_call(&one, p_subordinate, 5);
+	printf("# %ld regions, then %ld\n", n, peer_call(&two, p_subordinate, 6));
+	CHECK(n > 100);
+	CHECK(peer_call(&two, p_subordinate, 7) < n / 10);
+	/* The user has none left, either; another has. */
+	CHECK_EQ(peer_call(&other, p_registers, UID + 10), 0);
+	peer_end(&one);
+	peer_end(&two);
+	peer_end(&other);
+}
+
 /* --- who pays for what is gone --- */
 
 static long p_map_one(long *a) { return map(a[0], 0, PAGE, PROT_READ) == MAP_FAILED ? -errno : 0; }

@@ -168,7 +168,7 @@ static vm_fault_t fault_miss(struct vm_fault *vmf, struct kcoll_region *region,
  */
 vm_fault_t kcoll_fault_serve(struct vm_fault *vmf)
 {
-	struct kcoll_region *region = vmf->vma->vm_private_data;
+	struct kcoll_region *region = mapped_region(vmf->vma);
 	struct kcoll_segment *segment;
 	unsigned long va;
 	vm_fault_t ret;
@@ -202,7 +202,7 @@ static vm_fault_t insert_blank(struct vm_fault *vmf, struct kcoll_region *region
  */
 vm_fault_t kcoll_fault_serve_quiet(struct vm_fault *vmf)
 {
-	struct kcoll_region *region = vmf->vma->vm_private_data;
+	struct kcoll_region *region = mapped_region(vmf->vma);
 	vm_fault_t ret = kcoll_fault_serve(vmf);
 
 	if (!(ret & VM_FAULT_SIGBUS))
@@ -235,7 +235,7 @@ static bool pages_mapped(const struct vm_fault *vmf)
  */
 vm_fault_t kcoll_fault_serve_huge(struct vm_fault *vmf, unsigned int order)
 {
-	struct kcoll_region *region = vmf->vma->vm_private_data;
+	struct kcoll_region *region = mapped_region(vmf->vma);
 	unsigned long start = vmf->address & PMD_MASK, va;
 	vm_fault_t ret = VM_FAULT_FALLBACK;
 	struct kcoll_segment *segment;

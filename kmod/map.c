@@ -23,7 +23,6 @@
 #include "fault.h"
 #include "map.h"
 #include "params.h"
-#include "payer.h"
 #include "pinset.h"
 #include "trace.h"
 
@@ -128,21 +127,20 @@ void kcoll_map_remove_blanks(struct kcoll_region *region)
 
 /* --- vmas --- */
 
-/* A mapping was split or moved: one more reference. */
+/* A mapping was split or moved: one more part. */
 static void map_open(struct vm_area_struct *vma)
 {
-	struct kcoll_region *region = vma->vm_private_data;
+	struct kcoll_mapping *mapping = vma->vm_private_data;
 
-	percpu_ref_get(&region->ref);
-	atomic_inc(&region->maps);
+	refcount_inc(&mapping->parts);
 }
 
 static void map_close(struct vm_area_struct *vma)
 {
-	struct kcoll_region *region = vma->vm_private_data;
+	struct kcoll_mapping *mapping = vma->vm_private_data;
 
-	kcoll_payer_unmap(region);
-	kcoll_region_put(region);
+	if (refcount_dec_and_test(&mapping->parts))
+		kcoll_payer_unmap(mapping);
 }
 
 static const struct vm_operations_struct map_ops = {
@@ -165,7 +163,7 @@ static const struct vm_operations_struct quiet_map_ops = {
 
 static vm_fault_t generation_fault(struct vm_fault *vmf)
 {
-	struct kcoll_region *region = vmf->vma->vm_private_data;
+	struct kcoll_region *region = mapped_region(vmf->vma);
 
 	vmf->page = kcoll_generation_page(&region->gen);
 	get_page(vmf->page);
@@ -357,14 +355,13 @@ int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma)
 	struct kcoll_context *ctx = file->private_data;
 	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 place = offset & ((1ULL << MAP_INDEX_SHIFT) - 1);
+	struct kcoll_mapping *mapping;
 	struct kcoll_region *region;
 	bool quiet = false;
 	int err;
 
 	if (!context_is_ours(ctx))
 		return -EPERM;
-	if (!kcoll_account_metadata_fits(ctx->owner->user))
-		return -EDQUOT;
 	if (vma->vm_flags & VM_EXEC)
 		return -EPERM;
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_pgoff >> (64 - PAGE_SHIFT)))
@@ -372,21 +369,18 @@ int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma)
 	region = attached(ctx, offset, &quiet);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
-	err = kcoll_payer_map(region, ctx->owner->user);
-	if (err)
-		goto put;
+	mapping = kcoll_payer_map(region, ctx->owner->user);
+	kcoll_region_put(region);
+	if (IS_ERR(mapping))
+		return PTR_ERR(mapping);
 	err = place & MAP_GENERATION ? mmap_generation(vma, place) :
 				       mmap_region_pages(vma, region, offset, quiet);
-	if (err)
-		goto unmap;
-	vma->vm_private_data = region;
+	if (err) {
+		kcoll_payer_unmap(mapping);
+		return err;
+	}
+	vma->vm_private_data = mapping;
 	/* All mappings of the domain are found in one place. */
 	vma_set_file(vma, region->domain->file);
 	return 0;
-
-unmap:
-	kcoll_payer_unmap(region);
-put:
-	kcoll_region_put(region);
-	return err;
 }

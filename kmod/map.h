@@ -3,15 +3,16 @@
 #define _KCOLL_MAP_H
 
 #include <linux/bits.h>
+#include <linux/mm_types.h>
 #include <linux/sizes.h>
 #include <linux/types.h>
 #include <uapi/kcoll.h>
 
+#include "payer.h"
 #include "region.h"
 
 struct kcoll_context;
 struct file;
-struct vm_area_struct;
 struct work_struct;
 
 /*
@@ -29,6 +30,11 @@ static inline u64 map_base(const struct kcoll_region *region)
 {
 	return ((u64)region->map_index << MAP_INDEX_SHIFT) +
 	       (region->segments[0].start & (WINDOW_SIZE - 1));
+}
+
+static inline struct kcoll_region *mapped_region(const struct vm_area_struct *vma)
+{
+	return ((struct kcoll_mapping *)vma->vm_private_data)->region;
 }
 
 int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args);

@@ -1,13 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Who pays for a region's kernel memory: its owner's user as long as it is alive, afterwards those
- * who still map it.
+ * who still map it: of them, who mapped it last.
  */
+#include <linux/err.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
+
 #include "account.h"
 #include "owner.h"
 #include "payer.h"
 #include "region.h"
 #include "user.h"
+
+/* What a mapping takes, as the allocator rounds. */
+#define MAPPING_BYTES roundup_pow_of_two(sizeof(struct kcoll_mapping))
+
+/**
+ * kcoll_payer_start() - charges a region to its owner's user
+ * @region: the region, of which nothing is charged yet
+ * @user: the user
+ *
+ * Context: may sleep.
+ * Return: 0; -EDQUOT.
+ */
+int kcoll_payer_start(struct kcoll_region *region, struct kcoll_user *user)
+{
+	int err = kcoll_account_metadata(user, region->metadata);
+
+	if (!err)
+		region->payer = kcoll_user_get(user);
+	return err;
+}
 
 /**
  * kcoll_payer_done() - none pays for it any more: its memory is free
@@ -15,10 +39,10 @@
  */
 void kcoll_payer_done(struct kcoll_region *region)
 {
-	if (region->payer)
-		kcoll_account_metadata_end(region->payer, region->metadata, region->ending);
-	if (region->mapper)
-		kcoll_user_put(region->mapper);
+	if (!region->payer)
+		return;
+	kcoll_account_metadata_end(region->payer, region->metadata, region->ending);
+	kcoll_user_put(region->payer);
 }
 
 /* REQUIRES: region->lock. The region has ended: only what is in progress holds it. */
@@ -30,6 +54,33 @@ static void mark_ending(struct kcoll_region *region)
 	region->ending = true;
 }
 
+/*
+ * REQUIRES: region->lock; the region has ended. Chooses who pays for it from now on; returns who
+ * does not any more, for relieve(), or NULL.
+ */
+static struct kcoll_user *pass_on(struct kcoll_region *region)
+{
+	struct kcoll_mapping *last =
+		list_first_entry_or_null(&region->mappings, struct kcoll_mapping, link);
+	struct kcoll_user *before = region->payer;
+
+	if (!last)
+		mark_ending(region);
+	if (!last || last->user == before)
+		return NULL;
+	kcoll_account_metadata_force(last->user, region->metadata);
+	region->payer = kcoll_user_get(last->user);
+	return before;
+}
+
+static void relieve(struct kcoll_user *user, size_t bytes)
+{
+	if (!user)
+		return;
+	kcoll_account_metadata_end(user, bytes, false);
+	kcoll_user_put(user);
+}
+
 /**
  * kcoll_payer_settle() - who pays for a region that has ended
  * @region: the region
@@ -39,58 +90,71 @@ static void mark_ending(struct kcoll_region *region)
  */
 void kcoll_payer_settle(struct kcoll_region *region)
 {
-	struct kcoll_user *user = region->owner->user;
-	bool passed;
+	struct kcoll_user *before;
 
 	spin_lock(&region->lock);
-	passed = atomic_read(&region->maps) && region->mapper != user;
-	if (passed) {
-		kcoll_account_metadata_force(region->mapper, region->metadata);
-		region->payer = region->mapper;
-	}
-	if (!atomic_read(&region->maps))
-		mark_ending(region);
+	before = pass_on(region);
 	spin_unlock(&region->lock);
-	if (passed)
-		kcoll_account_metadata_end(user, region->metadata, false);
+	relieve(before, region->metadata);
 }
 
 /**
  * kcoll_payer_map() - a peer maps the region
- * @region: the region
+ * @region: the region, of which the mapping takes a reference of its own
  * @user: the peer's
  *
- * Return: 0; -ENOENT: it has ended.
+ * Return: the mapping, of one part; ERR_PTR: -ENOENT (it has ended), -EDQUOT, -ENOMEM.
  */
-int kcoll_payer_map(struct kcoll_region *region, struct kcoll_user *user)
+struct kcoll_mapping *kcoll_payer_map(struct kcoll_region *region, struct kcoll_user *user)
 {
-	struct kcoll_user *before = NULL;
-	int err = 0;
+	struct kcoll_mapping *mapping;
+	bool dead;
 
+	if (!kcoll_account_metadata_fits(user))
+		return ERR_PTR(-EDQUOT);
+	mapping = kmalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
+	if (!mapping)
+		return ERR_PTR(-ENOMEM);
+	refcount_set(&mapping->parts, 1);
+	mapping->region = region;
+	mapping->user = user;
 	spin_lock(&region->lock);
-	if (region->dead) {
-		err = -ENOENT;
-	} else {
+	dead = region->dead;
+	if (!dead) {
+		list_add(&mapping->link, &region->mappings);
 		atomic_inc(&region->maps);
-		before = region->mapper;
-		region->mapper = kcoll_user_get(user);
 	}
 	spin_unlock(&region->lock);
-	if (before)
-		kcoll_user_put(before);
-	return err;
+	if (dead) {
+		kfree(mapping);
+		return ERR_PTR(-ENOENT);
+	}
+	kcoll_account_metadata_force(user, MAPPING_BYTES);
+	kcoll_user_get(user);
+	percpu_ref_get(&region->ref);
+	return mapping;
 }
 
 /**
- * kcoll_payer_unmap() - a mapping, or a part of one, is gone
- * @region: the region
+ * kcoll_payer_unmap() - the last part of a mapping is gone
+ * @mapping: the mapping
+ *
+ * If its user has paid for the region, another who still maps it does.
  */
-void kcoll_payer_unmap(struct kcoll_region *region)
+void kcoll_payer_unmap(struct kcoll_mapping *mapping)
 {
-	if (!atomic_dec_and_test(&region->maps))
-		return;
+	struct kcoll_region *region = mapping->region;
+	struct kcoll_user *before = NULL;
+
 	spin_lock(&region->lock);
-	if (region->dead && region->payer)
-		mark_ending(region);
+	list_del(&mapping->link);
+	atomic_dec(&region->maps);
+	if (region->dead)
+		before = pass_on(region);
 	spin_unlock(&region->lock);
+	relieve(before, region->metadata);
+	kcoll_account_metadata_end(mapping->user, MAPPING_BYTES, false);
+	kcoll_user_put(mapping->user);
+	kfree(mapping);
+	kcoll_region_put(region);
 }

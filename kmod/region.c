@@ -200,6 +200,7 @@ static struct kcoll_region *region_new(struct kcoll_context *ctx, u32 n, u32 fla
 	atomic_inc(&alive);
 	INIT_LIST_HEAD(&region->link);
 	INIT_LIST_HEAD(&region->dropped);
+	INIT_LIST_HEAD(&region->mappings);
 	spin_lock_init(&region->lock);
 	init_rwsem(&region->map_sem);
 	init_waitqueue_head(&region->wait);
@@ -249,10 +250,9 @@ static int furnish(struct kcoll_region *region, struct kcoll_context *ctx,
 		return err;
 	region->nslots = roundup_pow_of_two(min_t(unsigned long, windows, MAX_SLOTS));
 	region->metadata = metadata_bytes(n, region->nslots, region->mappable);
-	err = kcoll_account_metadata(ctx->owner->user, region->metadata);
+	err = kcoll_payer_start(region, ctx->owner->user);
 	if (err)
 		return err;
-	region->payer = ctx->owner->user;
 	err = kcoll_generation_alloc(&ctx->generations, ctx->owner->user, &region->gen);
 	if (err)
 		return err;

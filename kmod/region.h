@@ -98,9 +98,9 @@ struct kcoll_region {
 	struct kcoll_slot *slots;
 	struct xarray sets;	   /* window index -> published pin set; written under lock */
 	size_t metadata;	   /* bytes, as charged */
-	struct kcoll_user *payer;  /* who is charged for it; NULL: none is; under lock */
-	struct kcoll_user *mapper; /* who mapped it last, with a reference; under lock */
-	bool ending;		   /* charged though it has ended, and soon free; under lock */
+	struct kcoll_user *payer;  /* who is charged for it, with a reference; NULL: none is */
+	struct list_head mappings; /* of peers, the last one first; all three under lock */
+	bool ending;		   /* charged though it has ended, and soon free */
 	struct kcoll_generation gen;
 	struct list_head link; /* in the descriptor's list, under its lock */
 
@@ -113,7 +113,7 @@ struct kcoll_region {
 	wait_queue_head_t wait;	     /* for changes of the three above */
 	struct work_struct zap_work; /* holds a reference while queued */
 	struct work_struct free_work;
-	atomic_t maps;	    /* mappings of peers */
+	atomic_t maps;	    /* how many mappings; written under lock */
 	struct page *blank; /* what quiet mappings show instead of nothing; set with the first */
 	bool blanks;	    /* some may show it; under map_sem */
 	struct kcoll_fault_note notes[1 << NOTE_BITS]; /* under lock; see map.c */

@@ -304,4 +304,68 @@ TEST(who_maps_what_is_gone_pays_for_it)
 	peer_end(&mapper);
 }
 
+static long p_maps_own(long *a)
+{
+	u64 cookie = reg(p, 64 * HUGE, KCOLL_READ);
+
+	return cookie && map(cookie, 0, PAGE, PROT_READ) != MAP_FAILED ? 0 : -errno;
+}
+
+enum { SOME = 100 };
+static volatile u64 *cookies; /* shared with peers */
+
+static long p_maps_and_unmaps(long *a)
+{
+	int i;
+
+	for (i = 0; i < SOME; i++) {
+		char *m = map(cookies[i], 0, PAGE, PROT_READ);
+
+		if (m == MAP_FAILED || munmap(m, PAGE))
+			return -errno;
+	}
+	return 0;
+}
+
+/* Registers some, maps them itself, has another user map and unmap them, and ends them: 0, or -errno of REGISTER. */
+static int leave_behind(struct peer *other)
+{
+	int i;
+
+	for (i = 0; i < SOME; i++) {
+		cookies[i] = reg(p, 64 * HUGE, KCOLL_READ);
+		if (!cookies[i])
+			return -errno;
+		if (map(cookies[i], 0, PAGE, PROT_READ) == MAP_FAILED)
+			return -errno;
+	}
+	CHECK_EQ(peer_call(other, p_maps_and_unmaps), 0);
+	for (i = 0; i < SOME; i++)
+		CHECK(!unreg_nowait(cookies[i]));
+	return 0;
+}
+
+/* Who has unmapped it does not pay, although it was the last to map it. */
+TEST(who_maps_it_no_more_does_not_pay)
+{
+	struct peer other;
+	int round, refused = 0;
+
+	parameter("max_metadata_mb", "4");
+	parameter("cross_userns", "Y");
+	p = memory(SMALL, 64 * HUGE);
+	cookies = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(cookies != MAP_FAILED);
+	other = peer_new();
+	CHECK_EQ(peer_call(&other, p_become, UID + 12), 0);
+	become(UID + 11);
+	CHECK(!join(77));
+	for (round = 0; round < 20 && !refused; round++)
+		refused = leave_behind(&other);
+	printf("# refused in round %d\n", round);
+	CHECK_EQ(refused, -EDQUOT);
+	CHECK_EQ(peer_call(&other, p_maps_own), 0);
+	peer_end(&other);
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -15,6 +15,7 @@
  * removed (kcoll_map_remove_blanks) before a generation is handed out in which the mapping is to
  * hold again.
  */
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
@@ -30,6 +31,7 @@
 #define AROUND 64     /* pages that one fault maps, if the set has them */
 #define WHOLE_TRIES 4 /* of a fault to have a whole window pinned; then it is content with less */
 #define FEW (16UL << PAGE_SHIFT) /* bytes that it asks for then */
+#define HELD_TIME HZ		 /* that it tries to pin one page that others hold */
 
 /* Where in the region a fault is; false: beyond its end. */
 static bool fault_place(struct vm_fault *vmf, struct kcoll_region *region,
@@ -100,6 +102,30 @@ static vm_fault_t fault_hit(struct vm_fault *vmf, struct kcoll_region *region,
 }
 
 /*
+ * After -ENOMEM: in memory that may be taken away (ZONE_MOVABLE, CMA), a page that others hold, as
+ * direct I/O or process_vm_readv() do for a moment, can neither be pinned for long nor moved to
+ * where it could be; and fails the pages around it. So half as many are tried, at last the one
+ * that is needed, once a millisecond: who reads it again and again leaves it for short times only.
+ * Returns whether to try again, and whether a signal came.
+ */
+static bool ask_for_less(struct kcoll_pin_need *need, unsigned long *until, bool *interrupted)
+{
+	ktime_t pause = NSEC_PER_MSEC;
+
+	need->floor = true;
+	if (need->want > PAGE_SIZE) {
+		need->want /= 2;
+		return true;
+	}
+	if (!*until)
+		*until = jiffies + HELD_TIME;
+	set_current_state(TASK_INTERRUPTIBLE);
+	schedule_hrtimeout_range(&pause, NSEC_PER_MSEC / 2, HRTIMER_MODE_REL);
+	*interrupted = signal_pending(current);
+	return time_before(jiffies, *until);
+}
+
+/*
  * A mapping cannot do without pinned pages, as a copy can: others give way until there is room. A
  * signal ends the wait, but for one more attempt with what is always granted: who is interrupted
  * again and again gets on. The access is then repeated, if at all.
@@ -109,6 +135,7 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va)
 	struct kcoll_pin_need need = { .va = va, .want = PIN_WHOLE, .fault = true };
 	struct kcoll_owner *owner = segment->region->owner;
 	struct kcoll_pin_times times = {};
+	unsigned long until = 0;
 	bool interrupted = false;
 	unsigned int tries;
 	struct kcoll_pinset *set;
@@ -121,14 +148,19 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va)
 			pinset_put(set);
 			return 0;
 		}
-		if (PTR_ERR(set) != -EDQUOT)
+		if (PTR_ERR(set) != -EDQUOT && PTR_ERR(set) != -ENOMEM)
 			break;
 		if (interrupted)
 			return 0;
+		if (PTR_ERR(set) == -ENOMEM) {
+			if (ask_for_less(&need, &until, &interrupted))
+				continue;
+			break;
+		}
 		kcoll_account_make_room(owner, need.want >> PAGE_SHIFT);
 		interrupted = kcoll_pinset_wait_freed(seen);
-		if (interrupted || tries == WHOLE_TRIES) {
-			need.want = FEW;
+		if (interrupted || tries >= WHOLE_TRIES) {
+			need.want = min(need.want, (u64)FEW);
 			need.floor = true;
 		}
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Faults of a mapping that meet in the same 2 MiB: single pages there, and all of it as one. */
+/* Faults of mappings: that meet in the same 2 MiB, single pages there and all of it as one; of pages that others hold.
+ */
 #include <pthread.h>
 #include <sys/klog.h>
 #include <sys/syscall.h>
@@ -144,6 +145,105 @@ TEST(pages_and_2_mib_do_not_meet_in_one_place)
 	printf("# %d times two faults waited, with %d mappings to zap\n", met, mappings);
 	CHECK_EQ(met, MEETINGS);
 	CHECK_EQ(collisions(), before);
+}
+
+/* --- memory from which a pin has to move its pages, which it cannot while others hold them --- */
+
+static bool block_set(int block, const char *state)
+{
+	char path[64];
+	int file, n;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/memory/memory%d/state", block);
+	file = open(path, O_WRONLY);
+	n = file < 0 ? -1 : write(file, state, strlen(state));
+	close(file);
+	return n > 0;
+}
+
+/* Of 128 MiB, from which user pages are then taken first. */
+static int movable_block(void)
+{
+	int block;
+
+	for (block = 64; block > 2; block--) {
+		if (!block_set(block, "offline"))
+			continue;
+		if (block_set(block, "online_movable"))
+			return block;
+		block_set(block, "online");
+	}
+	skip("no memory can be made movable here");
+}
+
+static void ordinary_again(int block)
+{
+	CHECK(block_set(block, "offline"));
+	CHECK(block_set(block, "online_kernel") || block_set(block, "online"));
+}
+
+enum { HELD = 100, PAGES = HUGE / PAGE };
+
+TEST(a_page_that_others_hold_fails_alone)
+{
+	int block = movable_block(), pipes[2], i;
+	char *p = memory(SMALL, HUGE), *m;
+	u64 gen = 0;
+
+	memset(p, 7, HUGE);
+	CHECK(!pipe(pipes));
+	CHECK_EQ(vmsplice(pipes[1], &(struct iovec){p + HELD * PAGE, PAGE}, 1, 0), PAGE);
+	cookie = reg(p, HUGE, KCOLL_READ | KCOLL_WRITE);
+	m = map_quiet(cookie, 0, HUGE, PROT_READ | PROT_WRITE);
+	CHECK(cookie && m != MAP_FAILED);
+	for (i = 0; i < PAGES; i++)
+		if (i != HELD)
+			CHECK_EQ(m[i * PAGE], 7);
+	/* It is waited for, for about a second. */
+	printf("# the page that is held shows %d\n", m[HELD * PAGE]);
+	close(pipes[0]);
+	close(pipes[1]);
+	CHECK(!sync_region(cookie, &gen));
+	CHECK_EQ(m[HELD * PAGE], 7);
+	m[HELD * PAGE] = 8;
+	CHECK_EQ(p[HELD * PAGE], 8);
+	CHECK(!unreg(cookie));
+	munmap(p, HUGE);
+	ordinary_again(block);
+}
+
+TEST(a_reader_beside_it_raises_no_signal)
+{
+	int block = movable_block(), rounds;
+	char *p = memory(SMALL, HUGE), *x = memory(SMALL, HUGE);
+	double until = seconds_now() + (getenv("KCOLL_SLOW") ? 20 : 5);
+	pid_t reader, owner = getpid();
+
+	memset(x, 0, HUGE);
+	reader = fork();
+	if (!reader)
+		for (;;)
+			process_vm_readv(owner, &(struct iovec){x, HUGE}, 1, &(struct iovec){p, HUGE}, 1, 0);
+	for (rounds = 0; seconds_now() < until; rounds++) {
+		char *m;
+		int i;
+
+		madvise(p, HUGE, MADV_DONTNEED);
+		memset(p, 7, HUGE);
+		cookie = reg(p, HUGE, KCOLL_READ);
+		m = map(cookie, 0, HUGE, PROT_READ);
+		CHECK(cookie && m != MAP_FAILED);
+		for (i = 0; i < PAGES; i += 8)
+			CHECK_EQ(m[i * PAGE], 7);
+		munmap(m, HUGE);
+		CHECK(!unreg(cookie));
+	}
+	printf("# %d mappings\n", rounds);
+	kill(reader, SIGKILL);
+	waitpid(reader, NULL, 0);
+	munmap(p, HUGE);
+	munmap(x, HUGE);
+	ordinary_again(block);
 }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

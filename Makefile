@@ -31,6 +31,8 @@ about_test-long = builds everything, plain and with sanitizers (up to 50 minutes
   test leaves out (about 50 minutes)
 about_test-torch = builds the library (about 4 minutes), then installs torch in a Debian root, builds torch_coll there twice \
   and runs its tests (about 20 minutes)
+about_test-torch-upstream = builds the library (about 4 minutes), then runs torch's own tests of torch.distributed on torch_coll in \
+  a Debian root (about 25 minutes)
 about_wheel = builds the library (about 4 minutes) and packs it with the Python module
 about_test-wheel = builds a wheel (about 4 minutes) and runs it in a clean root of each release (about a minute each)
 about_deb = builds the Debian packages of HEAD (about 10 minutes)
@@ -43,7 +45,8 @@ $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(abou
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist sbom wheel test-wheel test-wheel-here deb deb-here rpm test-deb test-deb-here \
+	sanitizers test-systems test-launchers fuzz test-torch test-torch-here test-torch-upstream test-torch-upstream-here dist sbom \
+	wheel test-wheel test-wheel-here deb deb-here rpm test-deb test-deb-here \
 	test-readme test-readme-here
 
 help: ## list these targets
@@ -88,6 +91,13 @@ test-torch: packages machine ## test the PyTorch backend in a root of another De
 
 test-torch-here: ## test the PyTorch backend with the torch and the libcoll that this machine has
 	@scripts/test-torch-here.sh
+
+test-torch-upstream: packages machine ## run torch's own tests on the backend in a root of another Debian: SYSTEM=12|13|sid (as root)
+	@scripts/build.sh $(BUILD) $(JOBS) -t coll $(CMAKE_FLAGS)
+	@scripts/test-torch.sh $(BUILD) '$(SYSTEM)' test-torch-upstream-here
+
+test-torch-upstream-here: ## the same with the torch and the libcoll that this machine has
+	@scripts/test-torch-here.sh --upstream
 
 dist: ## pack the sources of HEAD into BUILD/libcoll-VERSION.tar.gz
 	@version=$$(sed -n 's/^project(libcoll VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt); mkdir -p $(BUILD); \

@@ -4,7 +4,9 @@
 # Builds torch_coll for this machine's torch, by setuptools and by CMake, and runs its tests. Finds libcoll through
 # pkg-config and CMake; COLL_PREFIX, or /added of a root of scripts/clean-root.sh, names a place that they do not search.
 #
-#   scripts/test-torch-here.sh
+#   scripts/test-torch-here.sh [--upstream]
+#
+#   --upstream   runs torch's own tests of torch.distributed instead
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/.." && pwd)
@@ -35,6 +37,10 @@ cp -r "$checkout/torch" "$work/source"
 build "$python" -m pip install --no-build-isolation --no-deps --target "$work/installed" "$work/source"
 
 export PYTHONPATH=$work/installed
+if [ "${1:-}" = --upstream ]; then
+  "$python" -B "$checkout/tests/torch/upstream.py"
+  exit
+fi
 run() { echo "== $2, ranks: $1"; "$python" -B "$checkout/tests/torch/run.py" "$@"; }
 for ranks in 1 2 3; do
   run "$ranks" collectives_test.py

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Who pays for a region's kernel memory: its owner's user as long as it is alive, afterwards those
- * who still map it: of them, who mapped it last.
+ * who still map it: of them, who mapped it last. Its owner's again while none does, but something
+ * that is in progress holds it.
  */
 #include <linux/err.h>
 #include <linux/log2.h>
@@ -63,14 +64,15 @@ static struct kcoll_user *pass_on(struct kcoll_region *region)
 	struct kcoll_mapping *last =
 		list_first_entry_or_null(&region->mappings, struct kcoll_mapping, link);
 	struct kcoll_user *before = region->payer;
+	struct kcoll_user *after = last ? last->user : region->owner->user;
 
+	if (after != before) {
+		kcoll_account_metadata_force(after, region->metadata);
+		region->payer = kcoll_user_get(after);
+	}
 	if (!last)
 		mark_ending(region);
-	if (!last || last->user == before)
-		return NULL;
-	kcoll_account_metadata_force(last->user, region->metadata);
-	region->payer = kcoll_user_get(last->user);
-	return before;
+	return after != before ? before : NULL;
 }
 
 static void relieve(struct kcoll_user *user, size_t bytes)

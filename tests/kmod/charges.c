@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Kernel memory that a user's processes keep, other than pinned pages, has a limit: whatever it is for. */
 #include <grp.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "kcoll_test.h"
 
@@ -364,6 +367,67 @@ TEST(who_maps_it_no_more_does_not_pay)
 		refused = leave_behind(&other);
 	printf("# refused in round %d\n", round);
 	CHECK_EQ(refused, -EDQUOT);
+	CHECK_EQ(peer_call(&other, p_maps_own), 0);
+	peer_end(&other);
+}
+
+/* --- the same while a copy holds what is gone: its buffer's pages never come in (userfaultfd) --- */
+
+enum { HELD = 64, RANGES = 1024 };
+static char *missing;
+static volatile u64 *kept;
+
+static long p_map_generation(long *a)
+{
+	kept = map_generation(a[0]);
+	return kept ? 0 : -errno;
+}
+
+static long p_unmap_it(long *a) { return munmap((void *)((u64)kept & ~(PAGE - 1)), PAGE); }
+
+static void *stalled_copy(void *cookie)
+{
+	static int n;
+
+	copy((u64)cookie, 0, missing + n++ * PAGE, 1, KCOLL_READ);
+	return NULL;
+}
+
+TEST(who_maps_it_no_more_does_not_pay_for_a_copy)
+{
+	static struct kcoll_range ranges[RANGES];
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	int faults = syscall(SYS_userfaultfd, O_CLOEXEC), i;
+	struct peer other = peer_new();
+
+	parameter("max_metadata_mb", "4");
+	parameter("cross_userns", "Y");
+	p = memory(SMALL, 64 * HUGE);
+	for (i = 0; i < RANGES; i++)
+		ranges[i] = (struct kcoll_range){.addr = (u64)p + 2 * i * PAGE, .len = PAGE};
+	memset(p, 1, PAGE);
+	missing = memory(SMALL, HUGE);
+	range.range = (struct uffdio_range){(u64)missing, HUGE};
+	CHECK(faults >= 0 && !ioctl(faults, UFFDIO_API, &api) && !ioctl(faults, UFFDIO_REGISTER, &range));
+	CHECK_EQ(peer_call(&other, p_become, UID + 14), 0);
+	become(UID + 13);
+	CHECK(!join(77));
+	for (i = 0; i < HELD; i++) {
+		u64 cookie = reg_ranges(ranges, RANGES, KCOLL_READ);
+		struct uffd_msg message;
+		pthread_t thread;
+
+		if (!cookie)
+			break;
+		CHECK(!pthread_create(&thread, NULL, stalled_copy, (void *)cookie));
+		CHECK_EQ(read(faults, &message, sizeof(message)), sizeof(message));
+		CHECK_EQ(peer_call(&other, p_map_generation, cookie), 0);
+		CHECK(!unreg_nowait(cookie));
+		CHECK_EQ(peer_call(&other, p_unmap_it), 0);
+	}
+	printf("# refused after %d\n", i);
+	CHECK(i > 10 && i < HELD);
 	CHECK_EQ(peer_call(&other, p_maps_own), 0);
 	peer_end(&other);
 }

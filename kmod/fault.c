@@ -106,9 +106,11 @@ static vm_fault_t fault_hit(struct vm_fault *vmf, struct kcoll_region *region,
  * direct I/O or process_vm_readv() do for a moment, can neither be pinned for long nor moved to
  * where it could be; and fails the pages around it. So half as many are tried, at last the one
  * that is needed, once a millisecond: who reads it again and again leaves it for short times only.
- * Returns whether to try again, and whether a signal came.
+ * Returns whether to try again, and whether a signal came: in a fault that is repeated (again),
+ * as the kernel repeats its own whatever signals are pending, only one that kills.
  */
-static bool ask_for_less(struct kcoll_pin_need *need, unsigned long *until, bool *interrupted)
+static bool ask_for_less(struct kcoll_pin_need *need, bool again, unsigned long *until,
+			 bool *interrupted)
 {
 	ktime_t pause = NSEC_PER_MSEC;
 
@@ -118,24 +120,25 @@ static bool ask_for_less(struct kcoll_pin_need *need, unsigned long *until, bool
 		return true;
 	}
 	if (!*until)
-		*until = jiffies + HELD_TIME;
-	set_current_state(TASK_INTERRUPTIBLE);
+		*until = (jiffies + HELD_TIME) | 1; /* not 0 */
+	set_current_state(again ? TASK_KILLABLE : TASK_INTERRUPTIBLE);
 	schedule_hrtimeout_range(&pause, NSEC_PER_MSEC / 2, HRTIMER_MODE_REL);
-	*interrupted = signal_pending(current);
+	*interrupted = again ? fatal_signal_pending(current) : signal_pending(current);
 	return time_before(jiffies, *until);
 }
 
 /*
  * A mapping cannot do without pinned pages, as a copy can: others give way until there is room. A
  * signal ends the wait, but for one more attempt with what is always granted: who is interrupted
- * again and again gets on. The access is then repeated, if at all.
+ * again and again gets on. The access is then repeated, if at all. *until: until when it waits for
+ * a page that others hold, in jiffies; 0: it does not yet.
  */
-static int pin_for_fault(struct kcoll_segment *segment, unsigned long va)
+static int pin_for_fault(struct kcoll_segment *segment, unsigned long va, bool again,
+			 unsigned long *until)
 {
 	struct kcoll_pin_need need = { .va = va, .want = PIN_WHOLE, .fault = true };
 	struct kcoll_owner *owner = segment->region->owner;
 	struct kcoll_pin_times times = {};
-	unsigned long until = 0;
 	bool interrupted = false;
 	unsigned int tries;
 	struct kcoll_pinset *set;
@@ -146,6 +149,7 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va)
 		set = kcoll_pinset_pin(segment, &need, &segment->region->domain->events, &times);
 		if (!IS_ERR(set)) {
 			pinset_put(set);
+			*until = 0;
 			return 0;
 		}
 		if (PTR_ERR(set) != -EDQUOT && PTR_ERR(set) != -ENOMEM)
@@ -153,7 +157,7 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va)
 		if (interrupted)
 			return 0;
 		if (PTR_ERR(set) == -ENOMEM) {
-			if (ask_for_less(&need, &until, &interrupted))
+			if (ask_for_less(&need, again, until, &interrupted))
 				continue;
 			break;
 		}
@@ -171,23 +175,28 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va)
 static vm_fault_t fault_miss(struct vm_fault *vmf, struct kcoll_region *region,
 			     struct kcoll_segment *segment, unsigned long va)
 {
-	unsigned long address = vmf->address & PAGE_MASK;
+	unsigned long address = vmf->address & PAGE_MASK, until = 0;
+	bool again = vmf->flags & FAULT_FLAG_TRIED;
+	struct kcoll_fault_note note;
 	int err;
 
 	if (READ_ONCE(region->dead))
 		return VM_FAULT_SIGBUS;
 	/* A first attempt takes away what one that was given up, by a signal, has left. */
-	if (note_take(region, address) && (vmf->flags & FAULT_FLAG_TRIED))
+	note = note_take(region, address);
+	if (note.err && again)
 		return VM_FAULT_SIGBUS;
+	if (!note.err && note.until && time_before(jiffies, note.until + HELD_TIME))
+		until = note.until;
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) || (vmf->flags & FAULT_FLAG_RETRY_NOWAIT))
 		return VM_FAULT_SIGBUS;
 
 	/* Without the lock the mapping, and its reference, may go away. */
 	percpu_ref_get(&region->ref);
 	kcoll_release_fault_lock(vmf);
-	err = pin_for_fault(segment, va);
-	if (err)
-		note_leave(region, address, err);
+	err = pin_for_fault(segment, va, again, &until);
+	if (err || until)
+		note_leave(region, address, err, until);
 	kcoll_region_put(region);
 	return VM_FAULT_RETRY;
 }

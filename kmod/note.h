@@ -9,32 +9,36 @@
 
 /*
  * Notes: what a task's attempt to pin for an address ended with, for the fault that it repeats
- * then. There are few: a note that others displace makes its fault try once more.
+ * then; or until when it goes on waiting for a page that others hold, if a signal ended the attempt
+ * (err is 0). There are few: a note that others displace makes its fault try once more.
  */
-static inline void note_leave(struct kcoll_region *region, unsigned long address, int err)
+static inline void note_leave(struct kcoll_region *region, unsigned long address, int err,
+			      unsigned long until)
 {
 	struct kcoll_fault_note *note =
 		&region->notes[hash_long(address ^ (unsigned long)current, NOTE_BITS)];
 
 	spin_lock(&region->lock);
-	*note = (struct kcoll_fault_note){ .task = current, .address = address, .err = err };
+	*note = (struct kcoll_fault_note){
+		.task = current, .address = address, .err = err, .until = until
+	};
 	spin_unlock(&region->lock);
 }
 
-/* Takes the note of this task and address away; 0: there is none. */
-static inline int note_take(struct kcoll_region *region, unsigned long address)
+/* Takes the note of this task and address away; all 0: there is none. */
+static inline struct kcoll_fault_note note_take(struct kcoll_region *region, unsigned long address)
 {
+	struct kcoll_fault_note taken = {};
 	struct kcoll_fault_note *note =
 		&region->notes[hash_long(address ^ (unsigned long)current, NOTE_BITS)];
-	int err = 0;
 
 	spin_lock(&region->lock);
 	if (note->task == current && note->address == address) {
-		err = note->err;
+		taken = *note;
 		note->task = NULL;
 	}
 	spin_unlock(&region->lock);
-	return err;
+	return taken;
 }
 
 #endif

@@ -70,6 +70,7 @@ struct kcoll_fault_note {
 	const struct task_struct *task; /* compared only */
 	unsigned long address;
 	int err;
+	unsigned long until; /* jiffies; 0: no page was waited for */
 };
 
 #define NOTE_BITS 3

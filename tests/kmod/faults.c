@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/klog.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 
 #include "kcoll_test.h"
 
@@ -184,6 +185,37 @@ static void ordinary_again(int block)
 
 enum { HELD = 100, PAGES = HUGE / PAGE };
 
+static void ignore(int signal) {}
+
+/*
+ * Signals that come again and again end neither a wait for a page nor its limit: not in the program, nor in the kernel,
+ * whose own faults go on with signals pending.
+ */
+static void held_under_signals(void)
+{
+	struct sigaction action = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+	struct itimerval often = {{0, 5000}, {0, 5000}}, never = {};
+	double start;
+	int pipes[2];
+	char *m;
+
+	CHECK(!sigaction(SIGALRM, &action, NULL) && !pipe(pipes));
+	m = map_quiet(cookie, HELD * PAGE, PAGE, PROT_READ);
+	CHECK(m != MAP_FAILED);
+	start = seconds_now();
+	CHECK(!setitimer(ITIMER_REAL, &often, NULL));
+	printf("# after signals it shows %d\n", *m);
+	printf("# %.1f s\n", seconds_now() - start);
+	CHECK(!munmap(m, PAGE));
+	m = map(cookie, HELD * PAGE, PAGE, PROT_READ);
+	CHECK(m != MAP_FAILED);
+	CHECK_ERR(write(pipes[1], m, 1), EFAULT);
+	printf("# %.1f s\n", seconds_now() - start);
+	CHECK(seconds_now() - start < 20);
+	CHECK(!setitimer(ITIMER_REAL, &never, NULL));
+	CHECK(!munmap(m, PAGE) && !close(pipes[0]) && !close(pipes[1]));
+}
+
 TEST(a_page_that_others_hold_fails_alone)
 {
 	int block = movable_block(), pipes[2], i;
@@ -201,6 +233,7 @@ TEST(a_page_that_others_hold_fails_alone)
 			CHECK_EQ(m[i * PAGE], 7);
 	/* It is waited for, for about a second. */
 	printf("# the page that is held shows %d\n", m[HELD * PAGE]);
+	held_under_signals();
 	close(pipes[0]);
 	close(pipes[1]);
 	CHECK(!sync_region(cookie, &gen));

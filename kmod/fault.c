@@ -263,6 +263,17 @@ static bool pages_mapped(const struct vm_fault *vmf)
 	return !pmd_none(pmd) && !pmd_trans_huge(pmd);
 }
 
+/*
+ * The same: whether other 2 MiB than these are there, of a set that was unpublished since, which a
+ * zap is to remove: the kernel warns of who changes an entry.
+ */
+static bool others_mapped(const struct vm_fault *vmf, unsigned long pfn)
+{
+	pmd_t pmd = READ_ONCE(*vmf->pmd);
+
+	return pmd_trans_huge(pmd) && pmd_pfn(pmd) != pfn;
+}
+
 /**
  * kcoll_fault_serve_huge() - maps 2 MiB at once
  * @vmf: the fault
@@ -295,7 +306,10 @@ vm_fault_t kcoll_fault_serve_huge(struct vm_fault *vmf, unsigned int order)
 	if (set) {
 		if (set->pages == PMD_SIZE >> PAGE_SHIFT && set->n == 1 &&
 		    IS_ALIGNED(page_to_pfn(set->extents[0].page), PMD_SIZE >> PAGE_SHIFT)) {
-			ret = kcoll_insert_huge(vmf, page_to_pfn(set->extents[0].page));
+			unsigned long pfn = page_to_pfn(set->extents[0].page);
+
+			ret = others_mapped(vmf, pfn) ? VM_FAULT_NOPAGE :
+							kcoll_insert_huge(vmf, pfn);
 			trace_kcoll_fault(region->cookie, va, true);
 			stats_add(&region->domain->events, faults, 1);
 		}

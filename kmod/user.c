@@ -46,6 +46,12 @@ static struct kcoll_user *user_new(kuid_t uid)
 	return user;
 }
 
+static void user_free(struct kcoll_user *user)
+{
+	kcoll_dying_stop(&user->dying);
+	kfree(user);
+}
+
 /*
  * Users that a user has made, in a user namespace of its own, are that user: subordinate ids do
  * not multiply its allowances. Those of a namespace that root has made are users like others.
@@ -69,22 +75,29 @@ static kuid_t accountable(void)
 struct kcoll_user *kcoll_user_get_current(void)
 {
 	kuid_t uid = accountable();
-	struct kcoll_user *user;
+	struct kcoll_user *user, *fresh = NULL;
 
-	mutex_lock(&table_lock);
-	user = find(uid);
-	if (user) {
-		refcount_inc(&user->ref);
-	} else {
-		user = user_new(uid);
+	for (;;) {
+		mutex_lock(&table_lock);
+		user = find(uid);
 		if (user) {
-			hash_add(table, &user->hash, __kuid_val(user->uid));
+			refcount_inc(&user->ref);
+		} else if (fresh) {
+			hash_add(table, &fresh->hash, __kuid_val(fresh->uid));
 			spin_lock(&users_lock);
-			list_add_tail(&user->all, &users);
+			list_add_tail(&fresh->all, &users);
 			spin_unlock(&users_lock);
+			swap(user, fresh);
 		}
+		mutex_unlock(&table_lock);
+		if (user)
+			break;
+		fresh = user_new(uid); /* not under the lock that others' close() takes */
+		if (!fresh)
+			return NULL;
 	}
-	mutex_unlock(&table_lock);
+	if (fresh)
+		user_free(fresh);
 	return user;
 }
 
@@ -115,9 +128,8 @@ void kcoll_user_put(struct kcoll_user *user)
 	list_del(&user->all);
 	spin_unlock(&users_lock);
 	mutex_unlock(&table_lock);
-	kcoll_dying_stop(&user->dying);
 	WARN_ON_ONCE(atomic_long_read(&user->pinned_pages) || atomic_long_read(&user->metadata));
-	kfree(user);
+	user_free(user);
 }
 
 /* REQUIRES: users_lock */

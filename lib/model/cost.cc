@@ -214,15 +214,15 @@ Load Setting::spread(double bytes) const {
 
 Load Setting::exchanged_within(double bytes, int members, int readers) const {
   const bool l3s = hierarchy_->place(0).l3 >= 0;
-  // Of the `in_one` ranks behind a link each serves the readers that are not behind it. If others than the readers are
-  // behind the busiest link, it serves all readers.
-  const auto out = [&](int in_one, bool counts_own) {
-    const int q = std::min(in_one, members), behind = counts_own ? 1 : q;
-    return q < members || counts_own ? bytes * q * std::max(readers < members ? readers : readers - behind, 0) : 0;
+  // Of the `in_one` ranks behind a link each serves the readers of its group that are not behind it. If others than the
+  // readers are behind the busiest link, it serves all readers. Without an L3, each rank serves all others of its group
+  // over the link of its NUMA node, which may have the ranks of several groups behind it.
+  const auto out = [&](int in_one) {
+    const int q = std::min(in_one, members);
+    return q < members ? bytes * q * std::max(readers < members ? readers : readers - q, 0) : 0;
   };
-  return {.l3 = l3s ? out(in_l3_, false) : out(in_numa_, true),
-          .numa = out(in_numa_, false),
-          .socket = out(ranks_per_socket_, false)};
+  const int served = readers < members ? readers : members - 1;
+  return {.l3 = l3s ? out(in_l3_) : bytes * in_numa_ * served, .numa = out(in_numa_), .socket = out(ranks_per_socket_)};
 }
 
 Load Setting::shifted(double bytes, int by) const {

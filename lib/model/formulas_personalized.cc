@@ -7,6 +7,7 @@
 
 #include "model/formulas.h"
 #include "model/outgoing.h"
+#include "model/own_copies.h"
 
 namespace coll::model {
 
@@ -33,7 +34,8 @@ Terms block(const Setting& on, double bytes, int readers, const Knobs& knobs) {
 Terms block_written(const Setting& on, double bytes, int writers, const Knobs& knobs) {
   const Passes passes(bytes, knobs.chunk_bytes);
   const double rest = bytes - (passes.number - 1) * passes.bytes;
-  return (passes.number - 1) * on.write(passes.bytes, writers) + on.write(rest, writers);
+  const auto chunk = [&](double length) { return from_own_memory(on, length, on.write(length, writers)); };
+  return (passes.number - 1) * chunk(passes.bytes) + chunk(rest);
 }
 
 Terms all_at_once(const Setting& on, double bytes, const Knobs& knobs, bool writes = false) {
@@ -44,10 +46,9 @@ Terms all_at_once(const Setting& on, double bytes, const Knobs& knobs, bool writ
          (writes ? block_written(on, bytes, peers, knobs) : block(on, bytes, peers, knobs));
 }
 
-Terms in_turn(const Setting& on, double bytes, const Knobs& knobs) {
+Terms in_turn(const Setting& on, double bytes, const Knobs& knobs, const Terms& chunks) {
   return transfer(own_block_us(on, bytes, knobs)) + flags(on.tiny_gather_us() + on.tiny_bcast_us()) +
-         Passes(bytes, knobs.chunk_bytes).number *
-             from_peers(on, Passes(bytes, knobs.chunk_bytes).bytes, on.ranks() - 1);
+         Passes(bytes, knobs.chunk_bytes).number * chunks;
 }
 
 // Unlike the paper's formula it includes that each step begins with a flag of the previous step, and that the root
@@ -125,9 +126,11 @@ Terms gather_parallel_write(const Setting& on, double bytes, const Knobs& knobs)
   return all_at_once(on, bytes, knobs, true);
 }
 Terms scatter_sequential_write(const Setting& on, double bytes, const Knobs& knobs) {
-  return in_turn(on, bytes, knobs);
+  return in_turn(on, bytes, knobs, to_peers(on, Passes(bytes, knobs.chunk_bytes).bytes, on.ranks() - 1));
 }
-Terms gather_sequential_read(const Setting& on, double bytes, const Knobs& knobs) { return in_turn(on, bytes, knobs); }
+Terms gather_sequential_read(const Setting& on, double bytes, const Knobs& knobs) {
+  return in_turn(on, bytes, knobs, from_peers(on, Passes(bytes, knobs.chunk_bytes).bytes, on.ranks() - 1));
+}
 Terms scatter_throttled_read(const Setting& on, double bytes, const Knobs& knobs) {
   return throttled(on, bytes, knobs);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/formulas.h"
+#include "model/own_copies.h"
 
 namespace coll::model {
 
@@ -33,10 +34,7 @@ Terms bcast_direct_read(const Setting& on, double bytes, const Knobs& knobs) {
 Terms bcast_direct_write(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return {};
   const Passes passes(bytes, knobs.chunk_bytes);
-  Terms one = on.copy(passes.bytes);
-  one.startup_us = on.mean_startup_us();
-  one.transfer_us = passes.bytes * on.mean_us_per_byte();
-  return flags(on.tiny_gather_us() + on.tiny_bcast_us()) + (passes.number * (on.ranks() - 1)) * one;
+  return flags(on.tiny_gather_us() + on.tiny_bcast_us()) + passes.number * to_peers(on, passes.bytes, on.ranks() - 1);
 }
 
 // In each iteration the readers copy (p-1)/p of the chunk, while the root writes the last p-th to one rank after the
@@ -52,7 +50,7 @@ Terms bcast_push_pull(const Setting& on, double bytes, const Knobs& knobs) {
   const Terms stage = transfer(staged ? on.stage_us(others) : 0), out = transfer(staged ? on.memcpy_us(last) : 0);
   const Terms read = on.copy(others, p - 1, on.farthest(), true);
   const Terms written =
-      (last > 0 ? from_peers(on, last, p - 1) : Terms()) + flags((p - 1) * (on.look_us() + on.step_us()));
+      (last > 0 ? to_peers(on, last, p - 1) : Terms()) + flags((p - 1) * (on.look_us() + on.step_us()));
   const auto slower = [](const Terms& a, const Terms& b) { return a.total_us() > b.total_us() ? a : b; };
   // Flags: where the data is, that the targets are free, and that they are written.
   return flags(2 * on.tiny_bcast_us() + on.tiny_gather_us()) + stage + slower(read, written) + out +

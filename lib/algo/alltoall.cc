@@ -83,16 +83,9 @@ Plan rotated(const PlanRequest& request) {
   return exchange(request, "rotated", [=](int rank, int step) { return (rank + step) % ranks; });
 }
 
+// Of two that cost the same, the first one is chosen. In `pairwise`, all ranks of a NUMA node read from one other node at
+// a time, and nothing keeps the nodes in step: in the end several of them read from the same one.
 const Algorithm family[] = {
-    {.collective = Collective::alltoall,
-     .name = "pairwise",
-     .summary = "every rank reads from one peer after the other, in pairs if p is a power of two",
-     .source = "CMA IV-C.1",
-     .reads = {.chunk = true, .depth = true},
-     .irregular = true,
-     .described = AccessMode::remote,
-     .applies = always,
-     .make = pairwise},
     {.collective = Collective::alltoall,
      .name = "rotated",
      .summary = "every rank reads from one peer after the other, beginning with the next rank",
@@ -102,6 +95,15 @@ const Algorithm family[] = {
      .described = AccessMode::remote,
      .applies = always,
      .make = rotated},
+    {.collective = Collective::alltoall,
+     .name = "pairwise",
+     .summary = "every rank reads from one peer after the other, in pairs if p is a power of two",
+     .source = "CMA IV-C.1",
+     .reads = {.chunk = true, .depth = true},
+     .irregular = true,
+     .described = AccessMode::remote,
+     .applies = always,
+     .make = pairwise},
     {.collective = Collective::alltoall,
      .name = "bruck",
      .summary = "blocks go over doubling distances, in log2 p steps (rounded up)",

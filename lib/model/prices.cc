@@ -92,10 +92,10 @@ constexpr Row all[] = {
     {"allgather", "shm_pipelined", "allgather / pipelined shared memory: W = sp + sp^2 + 2pI", "YHCCL Alg. 4",
      allgather_shm_pipelined, chunk, nothing, staged, {}, {0, 1}},
 
-    {"alltoall", "pairwise", "alltoall / pairwise: AG + (p-1) C(1)", "CMA IV-C.1",
-     alltoall_pairwise, chunk, peers, anywhere, {1}, {1, 0}},
     {"alltoall", "rotated", "alltoall / rotated: one reader per sender at any step", "KNEM Fig. 3",
      alltoall_rotated, chunk, peers, anywhere, {1}, {1, 0}},
+    {"alltoall", "pairwise", "alltoall / pairwise: AG + (p-1) C(1)", "CMA IV-C.1",
+     alltoall_pairwise, chunk, peers, anywhere, {1}, {1, 0}},
     {"alltoall", "grouped", "alltoall / small groups: a copy from each member, then from each group", "this project",
      alltoall_grouped, chunk, nothing, staged, {3}},
     {"alltoall", "bruck", "alltoall / Bruck: ceil(lg p) steps", "CMA IV-C.2",

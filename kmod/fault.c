@@ -184,10 +184,10 @@ static vm_fault_t fault_miss(struct vm_fault *vmf, struct kcoll_region *region,
 		return VM_FAULT_SIGBUS;
 	/* A first attempt takes away what one that was given up, by a signal, has left. */
 	note = note_take(region, address);
-	if (note.err && again)
+	if (note.until && time_before(jiffies, note.until + HELD_TIME))
+		until = note.until; /* the same wait goes on, or was given up just now */
+	if (note.err && (again || until))
 		return VM_FAULT_SIGBUS;
-	if (!note.err && note.until && time_before(jiffies, note.until + HELD_TIME))
-		until = note.until;
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) || (vmf->flags & FAULT_FLAG_RETRY_NOWAIT))
 		return VM_FAULT_SIGBUS;
 

@@ -164,7 +164,7 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va, bool a
 		kcoll_account_make_room(owner, need.want >> PAGE_SHIFT);
 		interrupted = kcoll_pinset_wait_freed(seen);
 		if (interrupted || tries >= WHOLE_TRIES) {
-			need.want = min(need.want, (u64)FEW);
+			need.want = min_t(u64, need.want, FEW);
 			need.floor = true;
 		}
 	}

@@ -85,10 +85,9 @@ MODULE_PARM_DESC(max_ranges,
 
 ulong kcoll_param_max_metadata_mb;
 module_param_named(max_metadata_mb, kcoll_param_max_metadata_mb, ulong, 0644);
-MODULE_PARM_DESC(
-	max_metadata_mb,
-	"most kernel memory that regions, descriptors and domains of one user take, in MiB; "
-	"0: 1/64 of the machine's (default 0; from the next of them)");
+MODULE_PARM_DESC(max_metadata_mb,
+		 "most kernel memory that regions, descriptors and domains of a user take, "
+		 "in MiB; 0: 1/64 of the machine's (default 0; from the next of them)");
 
 bool kcoll_param_cross_userns;
 module_param_named(cross_userns, kcoll_param_cross_userns, bool, 0644);

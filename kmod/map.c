@@ -271,8 +271,7 @@ void kcoll_map_detach_all(struct kcoll_context *ctx)
 {
 	struct kcoll_attachment *attachment, *next;
 
-	rbtree_postorder_for_each_entry_safe(attachment, next, &ctx->attachments, node)
-	{
+	rbtree_postorder_for_each_entry_safe(attachment, next, &ctx->attachments, node) {
 		kfree(attachment);
 		kcoll_account_metadata_end(ctx->owner->user, ATTACHMENT_BYTES, false);
 		cond_resched();

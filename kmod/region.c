@@ -97,8 +97,7 @@ static void region_free(struct kcoll_region *region)
 		kcoll_generation_free(&region->gen);
 	percpu_ref_exit(&region->ref);
 	ida_free(&region->domain->indices, region->map_index);
-	/* First what may be the domain's last: who waits for the region's end finds both given
-	 * back. */
+	/* First what may be the domain's last: who waits for the end finds both given back. */
 	kcoll_domain_put(region->domain);
 	kcoll_payer_done(region);
 	kcoll_owner_put(region->owner);

@@ -9,6 +9,7 @@
 #   --upstream   runs torch's own tests of torch.distributed instead
 set -euo pipefail
 
+case ${1:-} in '' | --upstream) ;; *) printf "test-torch-here: unknown option '%s'\n" "$1" >&2; exit 2 ;; esac
 checkout=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-python3}
 "$python" -c 'import torch, pytest' 2>/dev/null || {

@@ -16,7 +16,8 @@ set -euo pipefail
 
 scripts=$(cd "$(dirname "$0")" && pwd)
 die() { printf 'test-torch: %s\n' "$*" >&2; exit 2; }
-[ $# -ge 2 ] || die "usage: scripts/test-torch.sh BUILD SYSTEM; make test-torch SYSTEM=12|13|sid does that"
+[ $# -eq 2 ] || [ $# -eq 3 ] ||
+  die "usage: scripts/test-torch.sh BUILD SYSTEM [TARGET]; make test-torch SYSTEM=12|13|sid does that"
 build=$1
 # shellcheck source=debian-root.sh
 . "$scripts/debian-root.sh"

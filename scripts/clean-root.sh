@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Runs make in a minimal Debian root: clones the HEAD of this checkout into a root that contains only git, make and
-# what debootstrap installs, and runs `make TARGET` for each target given (default: demo test).
+# Runs make in a minimal Debian root: clones the HEAD of this checkout, or unpacks a release tarball, into a root that
+# contains only git, make and what debootstrap installs, and runs `make TARGET` for each target given (default: demo
+# test).
 #
 #   scripts/clean-root.sh [--suite NAME] [--compiler gcc|clang] [--packages LIST [--only]] [--add DIR] [--result DIR]
-#                         [--keep] [--user | --ccache] [TARGET...]
+#                         [--tarball FILE] [--keep] [--user | --ccache] [TARGET...]
 #
 #   --suite NAME   Debian release: bookworm (12, the default), trixie (13) or sid (unstable)
 #   --compiler C   gcc (the default) or clang, as that release packages it
@@ -17,6 +18,7 @@
 #   --only         those of --packages and no others: make does not look for packages that are missing
 #   --add DIR      copy the contents of DIR to /added in the root
 #   --result DIR   mount DIR, for results, as /result in the root
+#   --tarball F    take the sources from this tarball of `make dist`; the root has no git repository then
 #
 # Environment: COLL_CLEAN_ROOT_CACHE   keeps the base roots and the downloaded packages
 #                                      (default ${XDG_CACHE_HOME:-~/.cache}/libcoll/clean-root)
@@ -38,6 +40,7 @@ packages=
 only=
 add=
 result=
+tarball=
 
 say() { printf 'clean-root: %s\n' "$*"; }
 die() { printf 'clean-root: %s\n' "$*" >&2; exit 2; }
@@ -104,7 +107,7 @@ fi
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --suite | --compiler | --packages | --add | --result)
+    --suite | --compiler | --packages | --add | --result | --tarball)
       [ $# -ge 2 ] || die "$1 needs a value; see --help"
       printf -v "${1#--}" %s "$2"
       shift
@@ -125,6 +128,7 @@ case $compiler in gcc | clang) ;; *) die "unknown compiler '$compiler': use gcc 
 [ "$user" = root ] || [ -z "$ccache" ] || die "--ccache belongs to root's cache: leave out --user"
 command -v git >/dev/null || die "git is missing: apt-get install git"
 if reason=$(root_is_impossible); then die "$reason"; fi
+[ -z "$tarball" ] || [ -f "$tarball" ] || die "there is no tarball $tarball: make dist makes one"
 [ -z "$result" ] || { mkdir -p "$result" && result=$(realpath "$result"); }
 
 # Roots of two suites may run at once: apt locks the archives that it uses.
@@ -149,8 +153,15 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 make_root "$root"
-git -c "safe.directory=$checkout" clone --quiet --no-hardlinks "$checkout" "$root/libcoll"
-say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short HEAD), Debian $(cat "$root/etc/debian_version")"
+if [ -n "$tarball" ]; then
+  mkdir "$root/libcoll"
+  tar -C "$root/libcoll" --no-same-owner --strip-components 1 -xf "$tarball" || die "cannot unpack $tarball"
+  sources=$(basename "$tarball")
+else
+  git -c "safe.directory=$checkout" clone --quiet --no-hardlinks "$checkout" "$root/libcoll"
+  sources="commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short HEAD)"
+fi
+say "$sources, Debian $(cat "$root/etc/debian_version")"
 
 [ -z "$add" ] || { mkdir "$root/added" && cp -a "$add/." "$root/added/"; }
 

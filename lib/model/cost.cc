@@ -362,4 +362,14 @@ double times_of_staging(const Table& table, const topo::Hierarchy& hierarchy, Me
 
 double own_cache_bytes(const Table& table) { return double(table.fingerprint.l2_bytes + table.fingerprint.l3_bytes); }
 
+double result_cache_bytes(const Table& table) {
+  const Fingerprint& of = table.fingerprint;
+  return double(of.l2_bytes) + double(of.l3_bytes) * of.l3s / std::max(of.cores, 1);
+}
+
+bool streams(const Table& table, double work_set_bytes) {
+  const double from = table.thresholds.non_temporal_bytes;
+  return from > 0 && work_set_bytes > from;
+}
+
 }  // namespace coll::model

@@ -249,5 +249,9 @@ double times_of_staging(const Table& table, const topo::Hierarchy& hierarchy, Me
 
 // The bytes of a rank's own caches: its L2 and all of its L3.
 double own_cache_bytes(const Table& table);
+// Results that exceed this go to memory: a core's L2 and its share of the L3.
+double result_cache_bytes(const Table& table);
+// Whether copies use non-temporal stores in a call whose buffers, those of all ranks together, have work_set_bytes.
+bool streams(const Table& table, double work_set_bytes);
 
 }  // namespace coll::model

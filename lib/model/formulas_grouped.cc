@@ -65,11 +65,9 @@ struct Forwarder {
 
 // All ranks store `bytes` of their results, of `all_bytes` per rank, in memory, unless the caches hold all results.
 double results_us(const Setting& on, double bytes, double sent_bytes, double all_bytes) {
-  const Table& table = on.table();
-  if (all_bytes <= result_cache_bytes(table)) return 0;
-  const double non_temporal = table.thresholds.non_temporal_bytes;
-  const bool streams = non_temporal > 0 && (sent_bytes + all_bytes) * on.ranks() > non_temporal;
-  return on.us(streams ? on.loaded(bytes, true) : on.stored(bytes, true));
+  if (all_bytes <= result_cache_bytes(on.table())) return 0;
+  const bool non_temporal = streams(on.table(), (sent_bytes + all_bytes) * on.ranks());
+  return on.us(non_temporal ? on.loaded(bytes, true) : on.stored(bytes, true));
 }
 
 }  // namespace
@@ -155,11 +153,9 @@ Terms alltoall_grouped(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks(), inside = groups.members - 1, outside = groups.count - 1;
   // A rank copies all its blocks to its slots, later it sorts the blocks that it forwards. The parts of an iteration
   // follow one another, as each of them waits for other ranks.
-  const double own_us = on.stage_us(passes.bytes * p);
-  const bool cached = bytes * p <= own_cache_bytes(on.table());
   const Forwarder busiest(groups);
   const int sorted = busiest.members * busiest.targets;
-  Terms pass = transfer(std::max(own_us, cached ? 0 : on.us(on.loaded(passes.bytes * p, true))) +
+  Terms pass = transfer(inputs_us(on, on.stage_us(passes.bytes * p), passes.bytes * p, bytes * p) +
                         on.stage_us(passes.bytes * sorted)) +
                flags((p + sorted) * on.step_us()) + waits_for(on, inside, groups.inside) +
                waits_for(on, outside, on.farthest());

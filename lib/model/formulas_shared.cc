@@ -6,12 +6,11 @@
 
 #include "model/formulas.h"
 #include "model/own_copies.h"
+#include "model/work.h"
 
 namespace coll::model {
 
 namespace {
-
-int log2_up(int p) { return int(std::ceil(std::log2(std::max(p, 1)))); }
 
 // The formula for the ranks' small groups.
 Terms in_small_groups(Formula formula, topo::Counted counted, const Setting& on, double bytes, const Knobs& knobs) {
@@ -232,7 +231,7 @@ Terms allgather_ring_source_write(const Setting& on, double bytes, const Knobs& 
 // Adds ceil(lg p) steps. In each one a rank doubles its number of blocks (the last step adds the missing ones): one
 // copy per block, and with staging a second one of each block that it forwards.
 void add_doublings(Terms& sum, const Setting& on, double bytes) {
-  const int p = on.ranks(), steps = log2_up(p);
+  const int p = on.ranks(), steps = int(log2_up(p));
   int have = 1;
   for (int step = 0; step < steps; ++step, have *= 2) {
     const int blocks = std::min(have, p - have);
@@ -290,8 +289,7 @@ Terms allgather_shm_pipelined(const Setting& on, double bytes, const Knobs& knob
   const int p = on.ranks();
   const Passes passes(bytes, knobs.chunk_bytes);
   const double work_set = bytes * p + bytes * p * p + 2 * p * passes.bytes;
-  const bool cached = bytes <= own_cache_bytes(on.table());
-  const double in = std::max(on.stage_us(passes.bytes, work_set), cached ? 0 : on.us(on.loaded(passes.bytes, true)));
+  const double in = inputs_us(on, on.stage_us(passes.bytes, work_set), passes.bytes, bytes);
   const double out = on.memcpy_us(passes.bytes, work_set) + (p - 1) * passes.bytes * on.mean_us_per_byte();
   const Terms pass =
       transfer(in + out) + Terms{.startup_us = (p - 1) * on.mean_startup_us()} + flags(on.tiny_allgather_us());

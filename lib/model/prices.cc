@@ -340,11 +340,10 @@ Passed passed(const Row& row, const Setting& on, double bytes) {
     // An ordinary store loads the line first.
     const double work_set =
         on.ranks() * (buffers.all_send ? buffers.send : 0) + on.ranks() * (buffers.all_recv ? buffers.recv : 0);
-    const bool streams = table.thresholds.non_temporal_bytes > 0 && work_set > table.thresholds.non_temporal_bytes &&
-                         !plan::is_reduction(collective);
-    load += on.stored(
-        stores_of_result(row, on.hierarchy()) * (streams ? buffers.recv * (1 + row.traffic.reused) / 2 : buffers.recv),
-        buffers.all_recv);
+    const bool non_temporal = streams(table, work_set) && !plan::is_reduction(collective);
+    load += on.stored(stores_of_result(row, on.hierarchy()) *
+                          (non_temporal ? buffers.recv * (1 + row.traffic.reused) / 2 : buffers.recv),
+                      buffers.all_recv);
   }
   return {in, load};
 }

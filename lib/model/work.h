@@ -9,10 +9,10 @@
 
 namespace coll::model {
 
-// Results that exceed this go to memory: a core's L2 and its share of the L3.
-inline double result_cache_bytes(const Table& table) {
-  const Fingerprint& of = table.fingerprint;
-  return double(of.l2_bytes) + double(of.l3_bytes) * of.l3s / std::max(of.cores, 1);
+// All ranks copy `bytes` of their inputs, of `all_bytes` per rank, into slots, which takes each own_us by itself. Long
+// inputs come from memory.
+inline double inputs_us(const Setting& on, double own_us, double bytes, double all_bytes) {
+  return all_bytes <= own_cache_bytes(on.table()) ? own_us : std::max(own_us, on.us(on.loaded(bytes, true)));
 }
 
 // The work of a rank in one iteration (pass), which all ranks do at the same time. Sizes are in vectors of one
@@ -28,11 +28,10 @@ class Work {
   }
   // A copy within the rank's own memory.
   Work& copies(double vectors) { return add(transfer(on_.memcpy_us(vectors * passes_.bytes, work_set_))); }
-  // All ranks copy a part of their inputs into slots; long inputs come from memory.
+  // All ranks copy a part of their inputs into slots.
   Work& copies_in(double vectors) {
-    const double own_us = on_.memcpy_us(vectors * passes_.bytes, work_set_);
-    if (passes_.bytes * passes_.number <= own_cache_bytes(on_.table())) return add(transfer(own_us));
-    return add(transfer(std::max(own_us, on_.us(on_.loaded(vectors * passes_.bytes, true)))));
+    const double bytes = vectors * passes_.bytes;
+    return add(transfer(inputs_us(on_, on_.memcpy_us(bytes, work_set_), bytes, passes_.bytes * passes_.number)));
   }
   // All ranks store a result. Long results that come from slots go to memory, and an ordinary store loads the line
   // first.

@@ -45,7 +45,6 @@ Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, con
       buffer_times_(options.buffer_times),
       vector_bytes_(buffer_times_ * double(layout.count() * layout.element_bytes())),
       work_set_(0) {
-  const model::Fingerprint& of = table.fingerprint;
   double longest = 0;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     const auto bytes = [&](Buffer buffer) {
@@ -57,8 +56,8 @@ Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, con
     const double target = layout.has_recv(rank) ? received : 0, source = layout.has_send(rank) ? sent : 0;
     own_bytes_.push_back(layout.aliased(rank) ? std::max(target, source) : target + source);
   }
-  stores_to_memory_ = longest > double(of.l2_bytes) + double(of.l3_bytes) * of.l3s / std::max(of.cores, 1);
-  streams_ = table.thresholds.non_temporal_bytes > 0 && work_set_ > table.thresholds.non_temporal_bytes;
+  stores_to_memory_ = longest > model::result_cache_bytes(table);
+  streams_ = model::streams(table, work_set_);
 
   std::map<int, int> on_core;
   for (const topo::Place& place : hierarchy.places()) {

@@ -4,7 +4,6 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "kcoll_test.h"
 
@@ -396,9 +395,7 @@ static void *stalled_copy(void *cookie)
 TEST(who_maps_it_no_more_does_not_pay_for_a_copy)
 {
 	static struct kcoll_range ranges[RANGES];
-	struct uffdio_api api = {.api = UFFD_API};
-	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
-	int faults = syscall(SYS_userfaultfd, O_CLOEXEC), i;
+	int faults, i;
 	struct peer other = peer_new();
 
 	parameter("max_metadata_mb", "4");
@@ -407,9 +404,7 @@ TEST(who_maps_it_no_more_does_not_pay_for_a_copy)
 	for (i = 0; i < RANGES; i++)
 		ranges[i] = (struct kcoll_range){.addr = (u64)p + 2 * i * PAGE, .len = PAGE};
 	memset(p, 1, PAGE);
-	missing = memory(SMALL, HUGE);
-	range.range = (struct uffdio_range){(u64)missing, HUGE};
-	CHECK(faults >= 0 && !ioctl(faults, UFFDIO_API, &api) && !ioctl(faults, UFFDIO_REGISTER, &range));
+	missing = memory_missing(HUGE, &faults);
 	CHECK_EQ(peer_call(&other, p_become, UID + 14), 0);
 	become(UID + 13);
 	CHECK(!join(77));

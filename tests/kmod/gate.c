@@ -9,7 +9,6 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/syscall.h>
 
 #include "kcoll_test.h"
 
@@ -31,15 +30,9 @@ static u64 reg_gated(void *addr, size_t len, u32 limit)
 /* Copies go uncached from now on, so that each passes the gate. */
 static void scene(u32 limit)
 {
-	struct uffdio_api api = {.api = UFFD_API};
-	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
-
 	parameter("pin_mode", "2");
-	area = memory(SMALL, HUGE);
-	faults = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	CHECK(faults >= 0 && !ioctl(faults, UFFDIO_API, &api));
-	range.range = (struct uffdio_range){(u64)area, HUGE};
-	CHECK(!ioctl(faults, UFFDIO_REGISTER, &range));
+	area = memory_missing(HUGE, &faults);
+	CHECK(!fcntl(faults, F_SETFL, O_NONBLOCK));
 	area_cookie = reg_gated(area, HUGE, limit);
 	trace_begin("kcoll_gate/enable");
 }

@@ -152,8 +152,6 @@ TEST(mappings_cannot_be_made_to_be_inherited)
 /* A peer whose buffer is never paged in: its userfaultfd handler does not resolve the fault. */
 static pid_t stalled_peer(u64 cookie, u32 direction, int *found)
 {
-	struct uffdio_api api = {.api = UFFD_API};
-	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
 	int ready[2], faults;
 	pid_t pid;
 
@@ -163,11 +161,7 @@ static pid_t stalled_peer(u64 cookie, u32 direction, int *found)
 		char *missing, x[100];
 
 		device_again();
-		missing = memory(SMALL, HUGE);
-		faults = syscall(SYS_userfaultfd, O_CLOEXEC);
-		CHECK(faults >= 0 && !ioctl(faults, UFFDIO_API, &api));
-		range.range = (struct uffdio_range){(u64)missing, HUGE};
-		CHECK(!ioctl(faults, UFFDIO_REGISTER, &range));
+		missing = memory_missing(HUGE, &faults);
 		CHECK(!copy(cookie, 0, x, sizeof(x), KCOLL_READ));
 		if (!fork()) {
 			struct uffd_msg message;
@@ -223,21 +217,15 @@ TEST(a_stalled_uncached_reader_does_not_hold_the_owner) { owner_is_not_held(KCOL
 /* Between two regions, of which one does not come in: the owner of the other is not held. */
 static void copy2_holds_none(bool stalled_first, const char *pin_mode)
 {
-	struct uffdio_api api = {.api = UFFD_API};
-	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
-	char *p = memory(SMALL, HUGE), *missing = memory(SMALL, HUGE);
+	int faults, status;
+	char *p = memory(SMALL, HUGE), *missing = memory_missing(HUGE, &faults);
 	u64 *theirs = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), ours;
 	struct peer owner = peer_new(); /* has p as well */
 	struct uffd_msg message;
-	int faults, status;
 	double start;
 	pid_t pid;
 
 	parameter("pin_mode", pin_mode);
-	faults = syscall(SYS_userfaultfd, O_CLOEXEC);
-	CHECK(faults >= 0 && !ioctl(faults, UFFDIO_API, &api));
-	range.range = (struct uffdio_range){(u64)missing, HUGE};
-	CHECK(!ioctl(faults, UFFDIO_REGISTER, &range));
 	ours = reg(missing, HUGE, KCOLL_READ | KCOLL_WRITE);
 	CHECK_EQ(peer_call(&owner, p_register, (long)p, HUGE, (long)theirs), 0);
 	pid = fork();

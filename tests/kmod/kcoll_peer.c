@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Memory of every kind, and peers that work on it. */
+#include <linux/userfaultfd.h>
 #include <setjmp.h>
+#include <sys/syscall.h>
 
 #include "kcoll_test.h"
 
@@ -39,6 +41,19 @@ void *memory(enum kind kind, size_t len)
 		break;
 	default: abort();
 	}
+	return p;
+}
+
+void *memory_missing(size_t len, int *faults)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	char *p = memory(SMALL, len);
+
+	*faults = syscall(SYS_userfaultfd, O_CLOEXEC);
+	CHECK(*faults >= 0 && !ioctl(*faults, UFFDIO_API, &api));
+	range.range = (struct uffdio_range){(u64)p, len};
+	CHECK(!ioctl(*faults, UFFDIO_REGISTER, &range));
 	return p;
 }
 

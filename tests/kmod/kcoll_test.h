@@ -104,8 +104,9 @@ void trace_end(const char *events);
 
 enum kind { SMALL, THP, HUGETLB, SHMEM, COW, KINDS };
 extern const char *kind_name[KINDS];
-void *memory(enum kind kind, size_t len); /* aligned to 2 MiB; for SHMEM and COW of a memfd */
-int memory_fd(void);			  /* the descriptor behind the last SHMEM or COW */
+void *memory(enum kind kind, size_t len);      /* aligned to 2 MiB; for SHMEM and COW of a memfd */
+int memory_fd(void);			       /* the descriptor behind the last SHMEM or COW */
+void *memory_missing(size_t len, int *faults); /* its pages do not come in; accesses are reported by this userfaultfd */
 void fill(void *addr, size_t len, u64 seed);
 bool filled(const void *addr, size_t len, u64 seed, size_t offset); /* holds what fill() put at offset */
 

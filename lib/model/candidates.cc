@@ -128,7 +128,8 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
       made.push_back(best);
     }
   }
-  std::ranges::stable_sort(made, {}, &Candidate::us);
+  // Prices that differ by rounding only are equal: the algorithm that is registered first is preferred.
+  std::ranges::stable_sort(made, {}, [](const Candidate& candidate) { return float(candidate.us); });
   return made;
 }
 

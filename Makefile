@@ -33,6 +33,8 @@ about_test-torch = builds the library (about 4 minutes), then installs torch in 
   and runs its tests (about 20 minutes)
 about_test-torch-upstream = builds the library (about 4 minutes), then runs torch's own tests of torch.distributed on torch_coll in \
   a Debian root (about 25 minutes)
+about_test-applications = builds the library and the MPI shims (about 4 minutes), then installs programs in a Debian root and \
+  runs each without a shim and with it (20 to 40 minutes)
 about_wheel = builds the library (about 4 minutes) and packs it with the Python module
 about_test-wheel = builds a wheel (about 4 minutes) and runs it in a clean root of each release (about a minute each)
 about_deb = builds the Debian packages of HEAD (about 10 minutes)
@@ -45,7 +47,8 @@ $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(abou
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems test-launchers fuzz test-torch test-torch-here test-torch-upstream test-torch-upstream-here dist sbom \
+	sanitizers test-systems test-launchers fuzz test-torch test-torch-here test-torch-upstream test-torch-upstream-here \
+	test-applications test-applications-here dist sbom \
 	wheel test-wheel test-wheel-here deb deb-here rpm test-deb test-deb-here \
 	test-readme test-readme-here
 
@@ -98,6 +101,17 @@ test-torch-upstream: packages machine ## run torch's own tests on the backend in
 
 test-torch-upstream-here: ## the same with the torch and the libcoll that this machine has
 	@scripts/test-torch-here.sh --upstream
+
+# Where scripts/test-applications.sh places them in its root.
+SHIMS ?= /added/shims
+MPI4PY ?= $(if $(wildcard /added/test),/added)
+test-applications: packages machine ## run packaged MPI programs without and with the shims: SYSTEM=12|13|sid (as root) [MPI4PY=DIR]
+	@scripts/build.sh $(BUILD) $(JOBS) -t demo $(CMAKE_FLAGS)
+	@MPI4PY='$(MPI4PY)' scripts/test-applications.sh $(BUILD) '$(SYSTEM)'
+
+test-applications-here: ## the same with the programs that this machine has [SHIMS=DIR]
+	@python3 -B tests/applications/run.py --shims '$(SHIMS)' $(if $(MPI4PY),--mpi4py '$(MPI4PY)') \
+	  $(if $(wildcard /result),--json /result/applications.json)
 
 dist: ## pack the sources of HEAD into BUILD/libcoll-VERSION.tar.gz
 	@version=$$(sed -n 's/^project(libcoll VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt); mkdir -p $(BUILD); \

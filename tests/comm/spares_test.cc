@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 
 #include "coll/shim.h"
 #include "comm/requests.h"
@@ -63,9 +64,10 @@ void use(Context& c, coll_comm* comm, int round) {
 // Bytes of shared memory in this process.
 size_t resident_shared_bytes() {
   std::ifstream status("/proc/self/status");
-  for (std::string name, kib; status >> name >> kib;)
-    if (name == "RssShmem:") return size_t(std::stoull(kib)) << 10;
-  return 0;
+  const std::string name = "RssShmem:";
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(name)) return size_t(std::stoull(line.substr(name.size()))) << 10;
+  throw std::runtime_error("no RssShmem in /proc/self/status");
 }
 
 class SparesOf : public testing::TestWithParam<int> {};

@@ -103,7 +103,7 @@ test-torch-upstream-here: ## the same with the torch and the libcoll that this m
 	@scripts/test-torch-here.sh --upstream
 
 # Where scripts/test-applications.sh places them in its root.
-SHIMS ?= /added/shims
+SHIMS ?= /added/lib/libcoll
 MPI4PY ?= $(if $(wildcard /added/test),/added)
 test-applications: packages machine ## run packaged MPI programs without and with the shims: SYSTEM=12|13|sid (as root) [MPI4PY=DIR]
 	@scripts/build.sh $(BUILD) $(JOBS) -t demo $(CMAKE_FLAGS)

@@ -155,8 +155,8 @@ trap 'exit 143' TERM
 make_root "$root"
 if [ -n "$tarball" ]; then
   mkdir "$root/libcoll"
-  tar -C "$root/libcoll" --no-same-owner --strip-components 1 -xf "$tarball" || die "cannot unpack $tarball"
-  sources=$(basename "$tarball")
+  tar -C "$root/libcoll" --no-same-owner --force-local --strip-components 1 -xf "$tarball" || die "cannot unpack $tarball"
+  sources=$(basename -- "$tarball")
 else
   git -c "safe.directory=$checkout" clone --quiet --no-hardlinks "$checkout" "$root/libcoll"
   sources="commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short HEAD)"

@@ -25,8 +25,9 @@ suite=$(suite_of "$2") || die "unknown system '$2': use 12, 13 or sid"
 
 stage=$build/applications-stage
 rm -rf "$stage"
-mkdir -p "$stage/shims" "$build/applications"
-cp "$build"/lib/mpi/libcoll_mpi_*.so "$stage/shims"
+mkdir -p "$stage" "$build/applications"
+cmake --install "$build/lib/api" --prefix "$stage" >/dev/null
+cmake --install "$build/lib/mpi" --prefix "$stage" >/dev/null
 if [ -n "${MPI4PY:-}" ]; then
   [ -d "$MPI4PY/test" ] || die "MPI4PY=$MPI4PY has no directory test"
   cp -r "$MPI4PY/test" "$stage/test"

@@ -40,8 +40,7 @@ def run(program, mpi, preload, options):
     with tempfile.TemporaryDirectory() as directory:
         shutil.copy(BENCH / "programs" / "hpccinf.txt", directory)
         command = launcher(mpi, options.ranks, preload=preload)
-        where = ["-wdir", directory]
-        status, out, err = mpirun.run([*command, *where, program], options.timeout)
+        status, out, err = mpirun.run([*command, program], options.timeout, directory)
         report = Path(directory, "hpccoutf.txt")
         text = report.read_text(encoding="ascii", errors="replace") if report.exists() else ""
     results = dict(line.split("=", 1) for line in text.splitlines() if line.split("=", 1)[0] in RESULTS)

@@ -128,7 +128,7 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
       made.push_back(best);
     }
   }
-  // Prices that differ by rounding only are equal: the algorithm that is registered first is preferred.
+  // As float, so that the last bits hardly ever decide: of equal prices the algorithm that is registered first is preferred.
   std::ranges::stable_sort(made, {}, [](const Candidate& candidate) { return float(candidate.us); });
   return made;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The building blocks of the formulas of reductions and scans.
+// The building blocks of formulas, most of them for reductions and scans.
 #pragma once
 
 #include <algorithm>

@@ -36,11 +36,11 @@ def command(mpi, *groups, options=(), launcher=None, start=list):
     return words
 
 
-def run(words, timeout_s, **variables):
-    """Runs a command in a process group of its own. Returns its exit status (None: it exceeded the time limit), its
-    output and its standard error. Whatever the command started ends with it."""
+def run(words, timeout_s, directory=None, **variables):
+    """Runs a command, in that directory, in a process group of its own. Returns its exit status (None: it exceeded the
+    time limit), its output and its standard error. Whatever the command started ends with it."""
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                               start_new_session=True, env=environment(**variables))
+                               start_new_session=True, env=environment(**variables), cwd=directory)
     try:
         out, err = process.communicate(timeout=timeout_s)
         return process.returncode, out, err
@@ -53,3 +53,6 @@ def run(words, timeout_s, **variables):
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
         return None, out, err
+    except BaseException:  # KeyboardInterrupt
+        os.killpg(process.pid, signal.SIGKILL)
+        raise

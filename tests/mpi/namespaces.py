@@ -64,7 +64,7 @@ def connect(nodes):
 def write_agent(path, nodes):
     """The agent that Open MPI starts instead of ssh: AGENT ADDRESS COMMAND..."""
     # In a root of its own (chroot) that of the node would be the one outside.
-    entries = "".join(f"  {node.address}) exec {' '.join(node.enter(*NAMESPACES, '--root'))} sh -c \"$*\" ;;\n"
+    entries = "".join(f"  {node.address}) exec {' '.join(node.enter(*NAMESPACES, '--root', '--wd'))} sh -c \"$*\" ;;\n"
                       for node in nodes)
     with open(path, "w", encoding="ascii") as file:
         file.write(f'#!/bin/sh\naddress=$1\nshift\ncase $address in\n{entries}esac\necho "no node $address" >&2\nexit 1\n')

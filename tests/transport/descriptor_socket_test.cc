@@ -91,14 +91,15 @@ TEST_P(DescriptorSocketTest, PassesAFile) {
         return pread(got, text, 4, 0) == 4 && text == std::string("here") ? "" : "wrong contents";
       },
       [&] {
-        EXPECT_EQ(pwrite(file_, "here", 4, 0), 4);
-        EXPECT_EQ(own->send(receiver_, file_), "");
-        if (!GetParam()) return;
-        for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
-          struct stat file {};
-          EXPECT_EQ(stat(entry.path().c_str(), &file), 0);
-          EXPECT_EQ(file.st_mode, mode_t(S_IFSOCK | S_IRUSR | S_IWUSR));
+        if (GetParam()) {
+          for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+            struct stat file {};
+            EXPECT_EQ(stat(entry.path().c_str(), &file), 0);
+            EXPECT_EQ(file.st_mode, mode_t(S_IFSOCK | S_IRUSR | S_IWUSR));
+          }
         }
+        EXPECT_EQ(pwrite(file_, "here", 4, 0), 4);
+        EXPECT_EQ(own->send(receiver_, file_), "");  // the receiver's socket may be gone from now on
       });
 }
 

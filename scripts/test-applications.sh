@@ -33,8 +33,10 @@ if [ -n "${MPI4PY:-}" ]; then
   cp -r "$MPI4PY/test" "$stage/test"
 fi
 
-packages="python3 openmpi-bin mpich lammps cp2k quantum-espresso python3-petsc4py python3-slepc4py nwchem-openmpi
-  nwchem-mpich python3-mpi4py python3-numpy libhwloc15 liburing2"
+# python3-petsc4py alone does not import: petsc-dev and slepc-dev install the links /usr/lib/petsc and /usr/lib/slepc.
+packages="python3 openmpi-bin mpich lammps cp2k quantum-espresso petsc-dev slepc-dev python3-petsc4py python3-slepc4py
+  nwchem-openmpi nwchem-mpich python3-mpi4py python3-numpy libhwloc15 liburing2"
 [ "$suite" = sid ] || packages+=" scalapack-mpi-test"  # unstable does not have it any more
+[ "$suite" != bookworm ] || packages+=" python3-distutils"  # for the tests of mpi4py 3
 exec "$scripts/clean-root.sh" --suite "$suite" --packages "$packages" --only --add "$stage" \
   --result "$build/applications" test-applications-here

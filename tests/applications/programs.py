@@ -72,9 +72,9 @@ def scalapack(mpi):
 
 
 def python(name, module, script, lines):
-    """A script whose results begin with these words. Debian's modules are linked with Open MPI."""
-    return Program(name, f"python3-{module}", ("python3", script), "openmpi", rf"^(?:{lines}): .*$", (script,), 1e-7,
-                   module=module)
+    """A script, on a matrix of laplacian.py, whose results begin with these words. Debian's modules are linked with Open MPI."""
+    return Program(name, f"python3-{module}", ("python3", script), "openmpi", rf"^(?:{lines}): .*$",
+                   (script, "laplacian.py"), 1e-7, module=module)
 
 
 def mpi4py_suite(sources):

@@ -88,11 +88,11 @@ def verdict(program, without, ours):
     return SAME, []
 
 
-def check(program, shims, options):
+def check(program, options):
     """Runs a program without the shim and with it. Returns what is reported, for --json too."""
     ranks = program.ranks or options.ranks
     report = {"program": program.name, "package": program.package, "mpi": program.mpi, "ranks": ranks}
-    shim = shims / f"libcoll_mpi_{program.mpi}.so"
+    shim = options.shims / f"libcoll_mpi_{program.mpi}.so"
     if not shutil.which(mpirun.LAUNCHERS[program.mpi]) or not program.is_installed():
         return {**report, "verdict": ABSENT, "why": [f"package {program.package}"]}
     if not shim.exists():
@@ -118,13 +118,18 @@ def line(report):
     return text
 
 
+def absolute(path):
+    """The programs run in other directories."""
+    return Path(path).resolve()
+
+
 def options_of(words):
     parser = argparse.ArgumentParser(description=__doc__.split(".", maxsplit=1)[0])
-    parser.add_argument("--shims", type=Path, required=True, metavar="DIR", help="where libcoll_mpi_*.so are")
+    parser.add_argument("--shims", type=absolute, required=True, metavar="DIR", help="where libcoll_mpi_*.so are")
     parser.add_argument("--only", metavar="REGEX", default="", help="only where name and MPI contain this: 'xd.* mpich'")
     parser.add_argument("--ranks", type=int, default=2, help="of programs that need no other number; default: 2")
     parser.add_argument("--timeout", type=float, default=300, metavar="S", help="for one run; default: 300")
-    parser.add_argument("--mpi4py", type=Path, metavar="DIR", help="sources of mpi4py: run its tests")
+    parser.add_argument("--mpi4py", type=absolute, metavar="DIR", help="sources of mpi4py: run its tests")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     parser.add_argument("--list", action="store_true", help="print the programs and their packages")
     options = parser.parse_args(words)
@@ -136,14 +141,13 @@ def options_of(words):
 def main():
     options = options_of(sys.argv[1:])
     os.environ.pop("LD_PRELOAD", None)
-    mpi4py = options.mpi4py and options.mpi4py.resolve()
-    chosen = [one for one in programs(mpi4py) if re.search(options.only, f"{one.name} {one.mpi}")]
+    chosen = [one for one in programs(options.mpi4py) if re.search(options.only, f"{one.name} {one.mpi}")]
     if options.list:
         print("\n".join(f"{one.name:<20} {one.mpi:<8} {one.package}" for one in chosen))
         return 0
     reports = []
     for program in chosen:
-        reports.append(check(program, options.shims.resolve(), options))
+        reports.append(check(program, options))
         print(line(reports[-1]), flush=True)
         if reports[-1]["verdict"] in (*BAD, WITHOUT):
             print("".join(f"    {text}\n" for text in reports[-1]["why"]), end="", flush=True)

@@ -8,15 +8,9 @@ slepc4py.init(sys.argv)
 from petsc4py import PETSc  # noqa: E402
 from slepc4py import SLEPc  # noqa: E402
 
-WIDE, HIGH = 41, 30
-matrix = PETSc.Mat().createAIJ((WIDE * HIGH, WIDE * HIGH), nnz=5)
-first, last = matrix.getOwnershipRange()
-for row in range(first, last):
-    i, j = divmod(row, HIGH)
-    neighbors = [(i + a, j + b) for a, b in ((-1, 0), (1, 0), (0, -1), (0, 1))]
-    columns = [x * HIGH + y for x, y in neighbors if 0 <= x < WIDE and 0 <= y < HIGH]
-    matrix.setValues([row], [row, *columns], [4.0] + [-1.0] * len(columns))
-matrix.assemble()
+from laplacian import laplacian  # noqa: E402
+
+matrix = laplacian(41, 30)
 
 for solver in ("krylovschur", "arnoldi", "lobpcg"):
     problem = SLEPc.EPS().create()

@@ -7,15 +7,9 @@ import petsc4py
 petsc4py.init(sys.argv)
 from petsc4py import PETSc  # noqa: E402
 
-SIDE = 120
-matrix = PETSc.Mat().createAIJ((SIDE * SIDE, SIDE * SIDE), nnz=5)
-first, last = matrix.getOwnershipRange()
-for row in range(first, last):
-    i, j = divmod(row, SIDE)
-    neighbors = [(i + a, j + b) for a, b in ((-1, 0), (1, 0), (0, -1), (0, 1))]
-    columns = [x * SIDE + y for x, y in neighbors if 0 <= x < SIDE and 0 <= y < SIDE]
-    matrix.setValues([row], [row, *columns], [4.0] + [-1.0] * len(columns))
-matrix.assemble()
+from laplacian import laplacian  # noqa: E402
+
+matrix = laplacian(120, 120)
 
 solution, right = matrix.createVecs()
 right.set(1.0)

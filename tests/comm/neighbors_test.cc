@@ -3,13 +3,14 @@
 // to the own rank, in all forms, memory and transports; lengths that differ; ranks that die; many ranks with few
 // neighbours.
 #include <algorithm>
-#include <cstdio>
 #include <random>
 
+#include "../resident_memory.h"
 #include "../seed.h"
 #include "comm/collectives.h"
 
 using namespace ranks;
+using coll::test::resident_shared_bytes;
 
 namespace {
 
@@ -301,15 +302,6 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Neighbors, testing::Values(1, 2, 3, 5, 18),
                          [](const auto& info) { return std::to_string(info.param); });
 
 #ifndef RANKS_ARE_THREADS
-
-size_t resident_shared_bytes() {
-  size_t kib = 0;
-  std::FILE* status = std::fopen("/proc/self/status", "r");
-  char line[256];
-  while (std::fgets(line, sizeof line, status) != nullptr) std::sscanf(line, "RssShmem: %zu", &kib);
-  std::fclose(status);
-  return kib << 10;
-}
 
 // A torus of 8 by 16 with messages of 1 KiB: a rank does not map memory of ranks that are not its neighbours.
 TEST(ManyNeighbors, CostNothingUnlessTheyExchange) {

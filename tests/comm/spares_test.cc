@@ -5,12 +5,13 @@
 #include <fstream>
 #include <set>
 #include <sstream>
-#include <stdexcept>
 
+#include "../resident_memory.h"
 #include "coll/shim.h"
 #include "comm/requests.h"
 
 using namespace ranks;
+using coll::test::resident_shared_bytes;
 
 namespace {
 
@@ -59,15 +60,6 @@ void use(Context& c, coll_comm* comm, int round) {
     RANK_CHECK(c, coll_wait(&request) == COLL_OK);
     RANK_CHECK(c, word.back() == round);
   }
-}
-
-// Bytes of shared memory in this process.
-size_t resident_shared_bytes() {
-  std::ifstream status("/proc/self/status");
-  const std::string name = "RssShmem:";
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with(name)) return size_t(std::stoull(line.substr(name.size()))) << 10;
-  throw std::runtime_error("no RssShmem in /proc/self/status");
 }
 
 class SparesOf : public testing::TestWithParam<int> {};

@@ -11,9 +11,9 @@
 #include "copy.h"
 #include "device.h"
 #include "domain.h"
+#include "eager.h"
 #include "map.h"
 #include "params.h"
-#include "pinset.h"
 #include "region.h"
 #include "uring.h"
 #include "user.h"
@@ -139,42 +139,6 @@ static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args
 	return err;
 }
 
-/* Pins all that a segment has in its window at va. */
-static int pin_one(struct kcoll_segment *segment, unsigned long va, struct kcoll_counters *stats,
-		   struct kcoll_pin_times *times)
-{
-	struct kcoll_pin_need need = { .va = va, .want = PIN_WHOLE };
-	unsigned long end = min(PAGE_ALIGN(segment->end), (va | (WINDOW_SIZE - 1)) + 1);
-	struct kcoll_pinset *set = kcoll_pinset_pin(segment, &need, stats, times);
-	bool all;
-
-	if (IS_ERR(set))
-		return PTR_ERR(set) == -EDQUOT ? -ENOMEM : PTR_ERR(set);
-	all = pinset_covers(set, PAGE_ALIGN_DOWN(va)) && pinset_covers(set, end - 1);
-	pinset_put(set);
-	return all ? 0 : -EFAULT;
-}
-
-static int pin_all(struct kcoll_context *ctx, struct kcoll_region *region)
-{
-	struct kcoll_pin_times times = {};
-	u32 s;
-
-	for (s = 0; s < region->nsegments; s++) {
-		struct kcoll_segment *segment = &region->segments[s];
-		unsigned long va = segment->start;
-		int err;
-
-		for (; va < segment->end; va = (va | (WINDOW_SIZE - 1)) + 1) {
-			err = pin_one(segment, va, &ctx->stats, &times);
-			if (err)
-				return err;
-			cond_resched();
-		}
-	}
-	return 0;
-}
-
 /* The caller's ranges, for kvfree(). */
 static struct kcoll_range *fetch_ranges(const struct kcoll_register *args, u32 *n)
 {
@@ -249,7 +213,7 @@ int kcoll_register_region(struct kcoll_context *ctx, const struct kcoll_register
 		return PTR_ERR(region);
 
 	if ((args->flags & KCOLL_EAGER) || READ_ONCE(kcoll_param_pin_mode) == PIN_EAGER)
-		err = pin_all(ctx, region);
+		err = kcoll_eager_pin(region, &ctx->stats);
 	if (!err && args->cookie_ptr &&
 	    put_user(*cookie, (u64 __user *)u64_to_user_ptr(args->cookie_ptr)))
 		err = -EFAULT;

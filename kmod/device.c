@@ -42,14 +42,9 @@ static int device_open(struct inode *inode, struct file *file)
 	err = kcoll_account_metadata(ctx->owner->user, context_bytes());
 	if (err)
 		goto put_owner;
-	ctx->home = kcoll_domain_home(ctx->owner->user);
-	err = PTR_ERR_OR_ZERO(ctx->home);
+	err = kcoll_stats_init(&ctx->stats);
 	if (err)
 		goto uncharge;
-	ctx->domain = ctx->home;
-	err = kcoll_stats_init(&ctx->stats, ctx->domain);
-	if (err)
-		goto leave_domain;
 	mutex_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->regions);
 	INIT_LIST_HEAD(&ctx->generations.pages);
@@ -58,8 +53,6 @@ static int device_open(struct inode *inode, struct file *file)
 	file->private_data = ctx;
 	return nonseekable_open(inode, file);
 
-leave_domain:
-	kcoll_domain_leave(ctx->home);
 uncharge:
 	kcoll_account_metadata_end(ctx->owner->user, context_bytes(), false);
 put_owner:
@@ -82,9 +75,8 @@ static int device_release(struct inode *inode, struct file *file)
 	kcoll_generation_pool_exit(&ctx->generations);
 	kcoll_map_detach_all(ctx);
 	kcoll_stats_exit(&ctx->stats, ctx->domain);
-	if (ctx->domain != ctx->home)
+	if (ctx->domain)
 		kcoll_domain_leave(ctx->domain);
-	kcoll_domain_leave(ctx->home);
 	kcoll_account_metadata_end(ctx->owner->user, context_bytes(), false);
 	kcoll_owner_put(ctx->owner);
 	kfree(ctx);
@@ -112,27 +104,36 @@ static int command_info(struct kcoll_context *ctx, struct kcoll_info *args)
 	return 0;
 }
 
-/*
- * EBUSY: joined already, or registered or attached something before. Look-ups in progress go on in
- * the domain that they have begun in: it stays as long as the descriptor.
- */
+/* REQUIRES: ctx->lock. The first and only domain of the descriptor: it stays as long as that. */
+static void enter(struct kcoll_context *ctx, struct kcoll_domain *domain)
+{
+	kcoll_stats_enter(&ctx->stats, domain);
+	smp_store_release(&ctx->domain, domain); /* look-ups take no lock */
+}
+
+/* EBUSY: joined already, or registered something before; so has who has attached something. */
 static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args)
 {
+	struct kcoll_user *user = ctx->owner->user;
 	struct kcoll_domain *domain;
 	int err = 0;
 
-	if (args->flags)
+	if (args->flags & ~KCOLL_JOIN_USER)
 		return -EINVAL;
-	domain = kcoll_domain_join(args->key, ctx->owner->user);
+	if (args->flags & KCOLL_JOIN_USER) {
+		if (memchr_inv(args->key, 0, sizeof(args->key)))
+			return -EINVAL;
+		domain = kcoll_domain_join_user(user);
+	} else {
+		domain = kcoll_domain_join(args->key, user);
+	}
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
 	mutex_lock(&ctx->lock);
-	if (ctx->domain != ctx->home || ctx->bound) {
+	if (ctx->domain)
 		err = -EBUSY;
-	} else {
-		kcoll_stats_move(&ctx->stats, ctx->home, domain);
-		WRITE_ONCE(ctx->domain, domain);
-	}
+	else
+		enter(ctx, domain);
 	mutex_unlock(&ctx->lock);
 	if (err)
 		kcoll_domain_leave(domain);
@@ -178,6 +179,29 @@ static bool unlink(struct kcoll_context *ctx, struct kcoll_region *region)
 	return ours;
 }
 
+/* REQUIRES: ctx->lock. Founds the descriptor's own domain if it has joined none. */
+static struct kcoll_region *create_region(struct kcoll_context *ctx,
+					  const struct kcoll_register *args,
+					  const struct kcoll_range *ranges, u32 n)
+{
+	struct kcoll_domain *domain = ctx->domain;
+	struct kcoll_region *region;
+
+	if (!domain)
+		domain = kcoll_domain_private(ctx->owner->user);
+	if (IS_ERR(domain))
+		return ERR_CAST(domain);
+	region = kcoll_region_create(ctx, domain, ranges, n, args->flags, args->gate_limit);
+	if (ctx->domain)
+		return region;
+	/* After a failure it has registered nothing, and may still join. */
+	if (IS_ERR(region))
+		kcoll_domain_leave(domain);
+	else
+		enter(ctx, domain);
+	return region;
+}
+
 /**
  * kcoll_register_region() - REGISTER
  * @ctx: the descriptor
@@ -200,11 +224,10 @@ int kcoll_register_region(struct kcoll_context *ctx, const struct kcoll_register
 	if (IS_ERR(ranges))
 		return PTR_ERR(ranges);
 	mutex_lock(&ctx->lock);
-	region = kcoll_region_create(ctx, ranges, n, args->flags, args->gate_limit);
+	region = create_region(ctx, args, ranges, n);
 	if (!IS_ERR(region)) {
 		percpu_ref_get(&region->ref); /* ours, for the rest of this function */
 		list_add(&region->link, &ctx->regions);
-		ctx->bound = true;
 		*cookie = region->cookie;
 	}
 	mutex_unlock(&ctx->lock);
@@ -289,6 +312,7 @@ static int command_sync(struct kcoll_context *ctx, struct kcoll_sync *args)
 
 static int command_stats(struct kcoll_context *ctx, struct kcoll_stats *args)
 {
+	struct kcoll_domain *domain = READ_ONCE(ctx->domain);
 	u32 flags = args->flags, size = args->size;
 
 	if ((flags & ~(KCOLL_STATS_ALL | KCOLL_STATS_TIME | KCOLL_STATS_NOTIME)) ||
@@ -299,8 +323,8 @@ static int command_stats(struct kcoll_context *ctx, struct kcoll_stats *args)
 	memset(args, 0, sizeof(*args));
 	args->size = size;
 	args->flags = flags;
-	if (flags & KCOLL_STATS_ALL)
-		kcoll_stats_sum_domain(READ_ONCE(ctx->domain), args);
+	if ((flags & KCOLL_STATS_ALL) && domain)
+		kcoll_stats_sum_domain(domain, args);
 	else
 		kcoll_stats_sum(&ctx->stats, args);
 	return 0;

@@ -22,14 +22,15 @@ struct kcoll_domain;
 /* One opened descriptor. */
 struct kcoll_context {
 	struct kcoll_owner *owner; /* who opened it: the only one who may use it */
-	struct kcoll_domain *home; /* of its user */
-	struct kcoll_domain
-		*domain; /* home, or another that it has joined before its first region */
+	/*
+	 * What it has joined, or its own, which its first region founds; NULL: neither. Set once,
+	 * under lock.
+	 */
+	struct kcoll_domain *domain;
 	struct kcoll_counters stats;
 	struct mutex lock; /* guards what follows, and JOIN */
 	struct list_head regions;
 	struct kcoll_generation_pool generations;
-	bool bound;		    /* has registered or attached: may not join any more */
 	spinlock_t attach_lock;	    /* guards what follows: mmap must not take the mutex */
 	struct rb_root attachments; /* of struct kcoll_attachment, by their indices */
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Domains: what the descriptors that know the same 128-bit key share, or those of one user that
- * joined none. All of it belongs to the domain, so that one domain's look-ups, mappings and
- * statistics cost and tell another's members nothing.
+ * Domains: what the descriptors that joined by the same 128-bit key share, or those of one user
+ * that asked for the user's; a descriptor that joined none has one of its own. All of it belongs to
+ * the domain, so that one domain's look-ups, mappings and statistics cost and tell another's
+ * members nothing.
  *
  * A domain can be joined while a descriptor is a member. Its file, which is the file of every
  * mapping of its regions, holds one reference, every region another: so its address_space is there
@@ -43,7 +44,7 @@ static u32 bucket_of(const struct kcoll_domain_name *name)
 
 	get_random_once(&secret, sizeof(secret));
 	memcpy(words, name->key, sizeof(words));
-	return siphash_3u64(words[0], words[1], name->joined, &secret);
+	return siphash_3u64(words[0], words[1], name->keyed, &secret);
 }
 
 /* REQUIRES: domains_lock */
@@ -53,7 +54,7 @@ static struct kcoll_domain *find(const struct kcoll_domain_name *name, u32 bucke
 
 	hash_for_each_possible(domains, domain, link, bucket)
 		/* In constant time: no caller shall learn a key byte by byte. */
-		if (domain->name.joined == name->joined &&
+		if (domain->name.keyed == name->keyed &&
 		    !crypto_memneq(domain->name.key, name->key, sizeof(name->key)))
 			return domain;
 	return NULL;
@@ -123,6 +124,7 @@ static const struct file_operations file_fops = {
 	.get_unmapped_area = thp_get_unmapped_area, /* for mremap() */
 };
 
+/* `name`: may be NULL, it cannot be found then */
 static struct kcoll_domain *domain_new(const struct kcoll_domain_name *name,
 				       struct kcoll_user *user)
 {
@@ -137,14 +139,16 @@ static struct kcoll_domain *domain_new(const struct kcoll_domain_name *name,
 	if (!domain)
 		goto uncharge;
 	kref_init(&domain->ref);
-	domain->name = *name;
+	if (name)
+		domain->name = *name;
 	INIT_LIST_HEAD(&domain->all);
 	INIT_LIST_HEAD(&domain->stats);
 	mutex_init(&domain->lock);
 	ida_init(&domain->indices);
-	err = kcoll_stats_init(&domain->events, domain);
+	err = kcoll_stats_init(&domain->events);
 	if (err)
 		goto free_domain;
+	kcoll_stats_enter(&domain->events, domain);
 	err = rhashtable_init(&domain->regions, &domain_table);
 	if (err)
 		goto exit_stats;
@@ -156,7 +160,7 @@ static struct kcoll_domain *domain_new(const struct kcoll_domain_name *name,
 	domain->space.a_ops = &no_operations;
 	domain->space.host = file_inode(domain->file);
 	domain->file->f_mapping = &domain->space;
-	if (!name->joined)
+	if (name && !name->keyed)
 		domain->userns = get_user_ns(current_user_ns());
 	domain->user = kcoll_user_get(user);
 	return domain;
@@ -220,7 +224,7 @@ static struct kcoll_domain *find_or_found(const struct kcoll_domain_name *name,
  */
 struct kcoll_domain *kcoll_domain_join(const u8 key[16], struct kcoll_user *user)
 {
-	struct kcoll_domain_name name = { .joined = true };
+	struct kcoll_domain_name name = { .keyed = true };
 
 	if (!memchr_inv(key, 0, sizeof(name.key)))
 		return ERR_PTR(-EINVAL);
@@ -229,12 +233,12 @@ struct kcoll_domain *kcoll_domain_join(const u8 key[16], struct kcoll_user *user
 }
 
 /**
- * kcoll_domain_home() - the domain of the current user's descriptors that joined none
+ * kcoll_domain_join_user() - finds or founds the domain of the current user, in its user namespace
  * @user: the caller's
  *
  * Return: the domain, which the caller must leave; ERR_PTR(-EDQUOT); -ENOMEM.
  */
-struct kcoll_domain *kcoll_domain_home(struct kcoll_user *user)
+struct kcoll_domain *kcoll_domain_join_user(struct kcoll_user *user)
 {
 	struct kcoll_domain_name name = {};
 	u64 words[2] = { (unsigned long)current_user_ns(), __kuid_val(current_euid()) };
@@ -245,8 +249,27 @@ struct kcoll_domain *kcoll_domain_home(struct kcoll_user *user)
 }
 
 /**
+ * kcoll_domain_private() - founds a domain that no other descriptor can join
+ * @user: the caller's
+ *
+ * Return: the domain, which the caller must leave; ERR_PTR(-EDQUOT); -ENOMEM.
+ */
+struct kcoll_domain *kcoll_domain_private(struct kcoll_user *user)
+{
+	struct kcoll_domain *domain = domain_new(NULL, user);
+
+	if (IS_ERR(domain))
+		return domain;
+	mutex_lock(&domains_lock);
+	domain->members = 1;
+	list_add(&domain->all, &all);
+	mutex_unlock(&domains_lock);
+	return domain;
+}
+
+/**
  * kcoll_domain_leave() - ends a membership
- * @domain: from kcoll_domain_join() or kcoll_domain_home()
+ * @domain: from kcoll_domain_join(), kcoll_domain_join_user() or kcoll_domain_private()
  */
 void kcoll_domain_leave(struct kcoll_domain *domain)
 {

@@ -16,10 +16,13 @@
 struct kcoll_user;
 struct seq_file;
 
-/* Who belongs to a domain: those who know its key, or a user's descriptors that joined none. */
+/*
+ * Who finds a domain: those who know its key, or a user's descriptors that ask for the user's. That
+ * of a single descriptor has none.
+ */
 struct kcoll_domain_name {
-	bool joined;
-	u8 key[16]; /* if not joined: made of the user and the user namespace */
+	bool keyed;
+	u8 key[16]; /* if not keyed: made of the user and the user namespace */
 };
 
 /* What the descriptors of a domain share; others find, map, count and wait for nothing in it. */
@@ -36,14 +39,15 @@ struct kcoll_domain {
 	struct kcoll_user *user; /* who founded it: is charged */
 	struct kref ref;	 /* of the file and of regions */
 	struct kcoll_domain_name name;
-	struct user_namespace *userns; /* if not joined: what the name is made of */
+	struct user_namespace *userns; /* what the name is made of, or NULL */
 	unsigned int members;	       /* open descriptors; under domains_lock */
-	struct hlist_node link;	       /* while it has members */
+	struct hlist_node link;	       /* while it has members and a name */
 	struct list_head all;
 };
 
 struct kcoll_domain *kcoll_domain_join(const u8 key[16], struct kcoll_user *user);
-struct kcoll_domain *kcoll_domain_home(struct kcoll_user *user);
+struct kcoll_domain *kcoll_domain_join_user(struct kcoll_user *user);
+struct kcoll_domain *kcoll_domain_private(struct kcoll_user *user);
 void kcoll_domain_leave(struct kcoll_domain *domain);
 struct kcoll_domain *kcoll_domain_get(struct kcoll_domain *domain);
 void kcoll_domain_put(struct kcoll_domain *domain);

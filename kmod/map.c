@@ -226,9 +226,6 @@ int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args)
 
 	if (args->flags & ~KCOLL_QUIET)
 		return -EINVAL;
-	mutex_lock(&ctx->lock);
-	ctx->bound = true; /* its offsets are those of its domain */
-	mutex_unlock(&ctx->lock);
 	region = kcoll_region_get(ctx, args->cookie, 0);
 	if (IS_ERR(region))
 		return PTR_ERR(region);

@@ -181,7 +181,8 @@ static void free_parts(struct kcoll_region *region)
 	kfree(region);
 }
 
-static struct kcoll_region *region_new(struct kcoll_context *ctx, u32 n, u32 flags, u32 gate_limit)
+static struct kcoll_region *region_new(struct kcoll_context *ctx, struct kcoll_domain *domain,
+				       u32 n, u32 flags, u32 gate_limit)
 {
 	struct kcoll_region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	int index;
@@ -192,7 +193,7 @@ static struct kcoll_region *region_new(struct kcoll_context *ctx, u32 n, u32 fla
 		goto free_region;
 	if (percpu_ref_init(&region->ref, region_released, 0, GFP_KERNEL_ACCOUNT))
 		goto free_region;
-	index = ida_alloc_range(&ctx->domain->indices, 1, MAP_MAX_INDEX, GFP_KERNEL_ACCOUNT);
+	index = ida_alloc_range(&domain->indices, 1, MAP_MAX_INDEX, GFP_KERNEL_ACCOUNT);
 	if (index < 0)
 		goto exit_ref;
 	region->map_index = index;
@@ -211,7 +212,7 @@ static struct kcoll_region *region_new(struct kcoll_context *ctx, u32 n, u32 fla
 	region->gate_limit = gate_limit;
 	region->euid = current_euid();
 	region->userns = get_user_ns(current_user_ns());
-	region->domain = kcoll_domain_get(ctx->domain);
+	region->domain = kcoll_domain_get(domain);
 	region->owner = kcoll_owner_get(ctx->owner);
 	return region;
 
@@ -269,6 +270,7 @@ static int furnish(struct kcoll_region *region, struct kcoll_context *ctx,
 /**
  * kcoll_region_create() - makes a region
  * @ctx: the descriptor
+ * @domain: where it will be found
  * @ranges: its memory
  * @n: how many ranges
  * @flags: KCOLL_READ, KCOLL_WRITE
@@ -277,7 +279,7 @@ static int furnish(struct kcoll_region *region, struct kcoll_context *ctx,
  * Context: ctx->lock; current->mm is the owner's.
  * Return: the region, in no list yet; ERR_PTR: -EDQUOT (a limit), -EINVAL, -ENOMEM, -EINTR.
  */
-struct kcoll_region *kcoll_region_create(struct kcoll_context *ctx,
+struct kcoll_region *kcoll_region_create(struct kcoll_context *ctx, struct kcoll_domain *domain,
 					 const struct kcoll_range *ranges, u32 n, u32 flags,
 					 u32 gate_limit)
 {
@@ -289,7 +291,7 @@ struct kcoll_region *kcoll_region_create(struct kcoll_context *ctx,
 	err = count(owner, n);
 	if (err)
 		return ERR_PTR(err);
-	region = region_new(ctx, n, flags, gate_limit);
+	region = region_new(ctx, domain, n, flags, gate_limit);
 	if (!region) {
 		uncount(owner, n);
 		return ERR_PTR(-ENOMEM);
@@ -316,7 +318,7 @@ static int access_check(const struct kcoll_region *region, u32 direction)
 		return -EACCES;
 	if (likely(uid_eq(region->euid, current_euid()) && region->userns == current_user_ns()))
 		return 0;
-	if (region->domain->name.joined && READ_ONCE(kcoll_param_cross_userns))
+	if (region->domain->name.keyed && READ_ONCE(kcoll_param_cross_userns))
 		return 0;
 	return -EACCES;
 }
@@ -331,11 +333,14 @@ static int access_check(const struct kcoll_region *region, u32 direction)
  */
 struct kcoll_region *kcoll_region_get(struct kcoll_context *ctx, u64 cookie, u32 direction)
 {
+	struct kcoll_domain *domain = READ_ONCE(ctx->domain);
 	struct kcoll_region *region;
 	int err = -ENOENT;
 
+	if (!domain)
+		return ERR_PTR(-ENOENT);
 	rcu_read_lock();
-	region = domain_find(READ_ONCE(ctx->domain), cookie);
+	region = domain_find(domain, cookie);
 	if (region) {
 		err = access_check(region, direction);
 		if (!err && !percpu_ref_tryget_live_rcu(&region->ref))

@@ -122,7 +122,7 @@ struct kcoll_region {
 	struct rw_semaphore map_sem;
 };
 
-struct kcoll_region *kcoll_region_create(struct kcoll_context *ctx,
+struct kcoll_region *kcoll_region_create(struct kcoll_context *ctx, struct kcoll_domain *domain,
 					 const struct kcoll_range *ranges, u32 n, u32 flags,
 					 u32 gate_limit);
 struct kcoll_region *kcoll_region_get(struct kcoll_context *ctx, u64 cookie, u32 direction);

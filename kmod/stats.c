@@ -13,22 +13,30 @@
 static struct dentry *debug_dir;
 
 /**
- * kcoll_stats_init() - counters of a domain
+ * kcoll_stats_init() - counters, of no domain yet
  * @stats: the counters
- * @domain: the domain
  *
  * Return: 0 or -ENOMEM.
  */
-int kcoll_stats_init(struct kcoll_counters *stats, struct kcoll_domain *domain)
+int kcoll_stats_init(struct kcoll_counters *stats)
 {
 	stats->cpu = alloc_percpu_gfp(struct kcoll_counters_cpu, GFP_KERNEL_ACCOUNT);
 	if (!stats->cpu)
 		return -ENOMEM;
 	stats->timed = false;
+	return 0;
+}
+
+/**
+ * kcoll_stats_enter() - from now on they are part of a domain's sums
+ * @stats: the counters
+ * @domain: the domain
+ */
+void kcoll_stats_enter(struct kcoll_counters *stats, struct kcoll_domain *domain)
+{
 	mutex_lock(&domain->lock);
 	list_add(&stats->link, &domain->stats);
 	mutex_unlock(&domain->lock);
-	return 0;
 }
 
 static void add_up(const struct kcoll_counters *stats, u64 *sum)
@@ -47,32 +55,17 @@ static void add_up(const struct kcoll_counters *stats, u64 *sum)
 /**
  * kcoll_stats_exit() - leaves what was counted to the domain
  * @stats: the counters
- * @domain: the domain
+ * @domain: the domain that they have entered; NULL: none, so that they have counted nothing
  */
 void kcoll_stats_exit(struct kcoll_counters *stats, struct kcoll_domain *domain)
 {
-	mutex_lock(&domain->lock);
-	list_del(&stats->link);
-	add_up(stats, domain->closed.v);
-	mutex_unlock(&domain->lock);
+	if (domain) {
+		mutex_lock(&domain->lock);
+		list_del(&stats->link);
+		add_up(stats, domain->closed.v);
+		mutex_unlock(&domain->lock);
+	}
 	free_percpu(stats->cpu);
-}
-
-/**
- * kcoll_stats_move() - the descriptor joins another domain, with what it has counted
- * @stats: the counters
- * @from: that of before
- * @to: that of now
- */
-void kcoll_stats_move(struct kcoll_counters *stats, struct kcoll_domain *from,
-		      struct kcoll_domain *to)
-{
-	mutex_lock(&from->lock);
-	list_del(&stats->link);
-	mutex_unlock(&from->lock);
-	mutex_lock(&to->lock);
-	list_add(&stats->link, &to->stats);
-	mutex_unlock(&to->lock);
 }
 
 /**

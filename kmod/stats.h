@@ -31,10 +31,9 @@ struct kcoll_counters {
 
 struct kcoll_domain;
 
-int kcoll_stats_init(struct kcoll_counters *stats, struct kcoll_domain *domain);
+int kcoll_stats_init(struct kcoll_counters *stats);
+void kcoll_stats_enter(struct kcoll_counters *stats, struct kcoll_domain *domain);
 void kcoll_stats_exit(struct kcoll_counters *stats, struct kcoll_domain *domain);
-void kcoll_stats_move(struct kcoll_counters *stats, struct kcoll_domain *from,
-		      struct kcoll_domain *to);
 void kcoll_stats_sum(struct kcoll_counters *stats, struct kcoll_stats *sum);
 void kcoll_stats_sum_domain(struct kcoll_domain *domain, struct kcoll_stats *sum);
 unsigned int kcoll_stats_conc_bucket(unsigned int conc);

@@ -52,15 +52,18 @@ struct kcoll_info {
 	__u64 pinned_pages; /* of this process, in pages of the system's size */
 };
 
+#define KCOLL_JOIN_USER (1U << 0) /* JOIN: the domain of the caller's user, without a key */
+
 /*
  * JOIN: binds this descriptor to a domain, once, before it registers or attaches anything (else
  * EBUSY). Regions of a domain can be reached only through descriptors of the same domain, so that a
- * cookie alone opens nothing. The key is the secret that the members share; all zero is refused. A
- * descriptor that joins none is in the domain of the user, in the user namespace, that opened it.
+ * cookie alone opens nothing. The key is the secret that the members share; all zero is refused.
+ * With KCOLL_JOIN_USER it must be all zero: who calls so with the same effective user, in the same
+ * user namespace, shares a domain. A descriptor that joins none has one of its own.
  */
 struct kcoll_join {
 	__u32 size;
-	__u32 flags; /* none */
+	__u32 flags; /* KCOLL_JOIN_USER */
 	__u8 key[16];
 };
 

@@ -106,6 +106,8 @@ ProbeOffer Probe::offer(Transport wish) {
   if (memory == nullptr) return {};
   if (may_use_kcoll(wish)) {
     common_ = KcollDevice::own(status_);
+    // Its peers do not know the communicator's key yet: the introduction brings it together with the cookie.
+    if (status_ == KcollStatus::ok) status_ = common_->join_user();
     if (status_ == KcollStatus::ok)
       status_ = common_->register_region(memory, memory_bytes, KcollDirection::read, KcollPinning::lazy, cookie_);
   }

@@ -77,14 +77,22 @@ std::shared_ptr<KcollDevice> KcollDevice::own(KcollStatus& status) {
 
 KcollDevice::~KcollDevice() { close(descriptor_); }
 
-KcollStatus KcollDevice::join(const Token& key) {
+KcollStatus KcollDevice::join(const Token& key) { return enter(key); }
+
+KcollStatus KcollDevice::join_user() { return enter(std::nullopt); }
+
+KcollStatus KcollDevice::enter(const std::optional<Token>& key) {
   std::lock_guard lock(joining_);
-  if (domain_.has_value()) return *domain_ == key ? KcollStatus::ok : KcollStatus::taken;
+  if (joined_) return key_ == key ? KcollStatus::ok : KcollStatus::taken;
   kcoll_join arguments{};
-  static_assert(sizeof arguments.key == sizeof key.words);
-  memcpy(arguments.key, key.words.data(), sizeof arguments.key);
+  if (key.has_value()) {
+    static_assert(sizeof arguments.key == sizeof key->words);
+    memcpy(arguments.key, key->words.data(), sizeof arguments.key);
+  } else {
+    arguments.flags = KCOLL_JOIN_USER;
+  }
   const KcollStatus status = kcoll_status_of(command(descriptor_, KCOLL_JOIN, arguments));
-  if (status == KcollStatus::ok) domain_ = key;
+  if (status == KcollStatus::ok) joined_ = true, key_ = key;
   return status;
 }
 

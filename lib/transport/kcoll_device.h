@@ -44,10 +44,12 @@ class KcollDevice {
   bool has(uint64_t features) const { return (info_.features & features) == features; }
   int descriptor() const { return descriptor_; }
 
-  // Binds the descriptor to the domain whose members share the secret key; must be called before anything is
-  // registered. Other domains cannot reach its regions, and it cannot reach theirs. A later call returns ok for the
-  // same key, taken for another.
+  // Binds the descriptor to the domain whose members share the secret key, or to that of the user in its user
+  // namespace; must be called before anything is registered. Other domains cannot reach its regions, and it cannot reach
+  // theirs. Without either, no other descriptor reaches them. A later call returns ok for the same domain, taken for
+  // another.
   KcollStatus join(const Token& key);
+  KcollStatus join_user();
 
   // Lets peers access [address, address + bytes) by the cookie until it is unregistered. The range may be unmapped or
   // remapped meanwhile: accesses then meet the memory that is there, or fail. Peers can map it if it consists of whole
@@ -65,20 +67,22 @@ class KcollDevice {
   KcollStatus write(uint64_t cookie, uint64_t offset, const void* from, size_t bytes, uint64_t generation = 0,
                     uint64_t* done = nullptr);
 
-  // Reads the sums of this descriptor, or of all descriptors since the module was loaded.
+  // Reads the sums of this descriptor, or of all of its domain since the first of those that overlap was opened.
   KcollStatus stats(kcoll_stats& stats, bool all = false);
   // Switches on or off that copies of this descriptor which find pinned pages are timed, too.
   KcollStatus measure_times(bool on);
 
  private:
   KcollDevice(int descriptor, const kcoll_info& info) : descriptor_(descriptor), info_(info) {}
+  KcollStatus enter(const std::optional<Token>& key);
   KcollStatus copy(uint32_t direction, uint64_t cookie, uint64_t offset, uint64_t address, size_t bytes,
                    uint64_t generation, uint64_t* done);
 
   const int descriptor_;
   const kcoll_info info_;
   std::mutex joining_;
-  std::optional<Token> domain_;
+  bool joined_ = false;
+  std::optional<Token> key_;  // of what it has joined; none: the user's
 };
 
 }  // namespace coll::transport

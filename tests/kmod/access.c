@@ -26,6 +26,7 @@ static long p_userns(long *a)
 }
 
 static long p_join(long *a) { return join(a[0]) ? -errno : 0; }
+static long p_join_user(long *a) { return join_this(KCOLL_JOIN_USER, 0) ? -errno : 0; }
 
 static long p_reg(long *a) /* address, length, flags: the cookie by pointer (shared memory) */
 {
@@ -98,7 +99,6 @@ TEST(another_user_namespace_is_refused_unless_allowed_and_joined)
 		skip("no user namespaces");
 	CHECK_EQ(peer_call(&other, p_read_check, cookie, 0, 100, 1, 0), -EACCES);
 
-	device_again();
 	CHECK(!join(42));
 	joined = reg(p, HUGE, KCOLL_READ);
 	CHECK(joined);
@@ -123,21 +123,97 @@ static long p_open_again(long *a)
 	return 0;
 }
 
+static long p_alone(long *a)
+{
+	device_alone();
+	return 0;
+}
+
+/* A descriptor that has joined nothing shares nothing, also with descriptors of its process and its user. */
+TEST(what_has_joined_nothing_has_a_domain_of_its_own)
+{
+	char *p = memory(SMALL, 2 * HUGE), *mine, *other, x[8];
+	u64 *theirs = shared_word(), first, second, by_peer;
+	struct kcoll_stats before, after;
+	struct kcoll_attach at, at_other;
+	struct peer alone = peer_new(), user = peer_new();
+	int one, two;
+
+	fill(p, HUGE, 1);
+	fill(p + HUGE, HUGE, 2);
+	device_alone();
+	one = dev;
+	/* With no region it has no domain yet: it names nothing, and counts nothing. */
+	CHECK_ERR(copy(1, 0, x, 8, KCOLL_READ), ENOENT);
+	CHECK(!stats_get(KCOLL_STATS_ALL, &before) && !before.copies);
+	first = reg(p, HUGE, KCOLL_READ | KCOLL_EAGER);
+	dev = -1;
+	device_alone();
+	two = dev;
+	second = reg(p + HUGE, HUGE, KCOLL_READ | KCOLL_EAGER);
+	CHECK(first && second && !copy(second, 0, x, 8, KCOLL_READ));
+	/* Regions. */
+	CHECK_ERR(copy(first, 0, x, 8, KCOLL_READ), ENOENT);
+	CHECK_ERR(copy2(first, 0, second, 0, 8), ENOENT);
+	CHECK_ERR(attach(first, &at), ENOENT);
+	CHECK_ERR(sync_region(first, NULL), ENOENT);
+	CHECK_ERR(unreg(first), ENOENT);
+	CHECK_EQ(peer_call(&alone, p_alone, 0), 0);
+	CHECK_EQ(peer_call(&alone, p_read_check, first, 0, 100, 1, 0), -ENOENT);
+	CHECK_EQ(peer_call(&user, p_read_check, first, 0, 100, 1, 0), -ENOENT);
+	CHECK_EQ(peer_call(&alone, p_reg, (long)p, PAGE, KCOLL_READ | KCOLL_EAGER, (long)theirs), 0);
+	by_peer = *theirs;
+	CHECK_ERR(copy(by_peer, 0, x, 8, KCOLL_READ), ENOENT);
+	CHECK_EQ(peer_call(&user, p_read_check, by_peer, 0, 100, 1, 0), -ENOENT);
+	CHECK_EQ(peer_call(&alone, p_sync, by_peer, 0), 0);
+	/* Offsets: each domain has the first one, for its own region. */
+	CHECK(!attach(second, &at_other));
+	other = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, two, at_other.map_offset);
+	dev = one;
+	CHECK(!attach(first, &at));
+	CHECK_EQ(at.map_offset, at_other.map_offset);
+	mine = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, one, at.map_offset);
+	CHECK(mine != MAP_FAILED && filled(mine, PAGE, 1, 0) && other != MAP_FAILED && filled(other, PAGE, 2, 0));
+	/* Statistics: what all the others did is not in them. */
+	CHECK(!stats_get(KCOLL_STATS_ALL, &after));
+	CHECK_EQ(after.pins, 1);
+	CHECK_EQ(after.pin_pages, HUGE / PAGE);
+	CHECK_EQ(after.copies, 0);
+	dev = two;
+	CHECK(!stats_get(KCOLL_STATS_ALL, &after));
+	CHECK_EQ(after.copies, 1);
+	/* What maps it keeps it. */
+	close(one);
+	CHECK(filled(other, PAGE, 2, 0));
+	peer_end(&alone);
+	peer_end(&user);
+}
+
 /*
- * Without a key: regions that processes of a user can name, which the library needs before its processes agree on a key
+ * Regions that processes of a user can name, which the library needs before its processes agree on a key
  * (docs/kcoll-design.md), are invisible to processes of other users, of other namespaces, or with a key.
  */
-TEST(without_a_key_the_user_is_the_domain)
+TEST(the_domain_of_a_user_is_joined_by_the_flag)
 {
 	char *p = memory(SMALL, HUGE), x[8];
 	u64 *shared = shared_word(), cookie;
-	struct peer same = peer_new(), joined = peer_new(), user = peer_new(), space = peer_new();
+	struct peer same = peer_new(), alone = peer_new(), joined = peer_new(), user = peer_new(), space = peer_new();
 	struct kcoll_stats before, after;
 
 	CHECK(!chmod(KCOLL_DEVICE, 0666));
 	fill(p, HUGE, 1);
+	device_alone();
+	CHECK(!join_this(KCOLL_JOIN_USER, 0));
 	cookie = reg(p, HUGE, KCOLL_READ);
+	CHECK(!stats_get(KCOLL_STATS_ALL, &before));
+	CHECK_EQ(peer_call(&same, p_alone, 0), 0);
+	CHECK_EQ(peer_call(&same, p_join_user, 0), 0);
 	CHECK_EQ(peer_call(&same, p_read_check, cookie, 0, 100, 1, 0), 0);
+	CHECK_EQ(peer_call(&same, p_map, cookie, 0, PAGE, PROT_READ) > 0, 1);
+	CHECK(!stats_get(KCOLL_STATS_ALL, &after));
+	CHECK_EQ(after.copies - before.copies, 1);
+	CHECK_EQ(peer_call(&alone, p_alone, 0), 0);
+	CHECK_EQ(peer_call(&alone, p_read_check, cookie, 0, 100, 1, 0), -ENOENT);
 	CHECK_EQ(peer_call(&joined, p_join, 7), 0);
 	CHECK_EQ(peer_call(&joined, p_read_check, cookie, 0, 100, 1, 0), -ENOENT);
 	CHECK_EQ(peer_call(&user, p_become, 1234), 0);
@@ -161,15 +237,30 @@ TEST(join_once_and_before_registering)
 {
 	char *p = memory(SMALL, HUGE);
 	u64 cookie;
+	int i;
 
-	CHECK_ERR(join(0), EINVAL);
-	CHECK(!join(1));
-	CHECK_ERR(join(1), EBUSY);
-	device_again();
+	device_alone();
+	CHECK_ERR(join_this(0, 0), EINVAL);
+	CHECK_ERR(join_this(KCOLL_JOIN_USER, 1), EINVAL);
+	for (i = 1; i < 32; i++)
+		CHECK_ERR(join_this(1U << i, 1), EINVAL);
+	CHECK(!join_this(0, 1));
+	CHECK_ERR(join_this(0, 1), EBUSY);
+	CHECK_ERR(join_this(KCOLL_JOIN_USER, 0), EBUSY);
+	device_alone();
+	CHECK(!join_this(KCOLL_JOIN_USER, 0));
+	CHECK_ERR(join_this(KCOLL_JOIN_USER, 0), EBUSY);
+	CHECK_ERR(join_this(0, 1), EBUSY);
+	device_alone();
+	/* What is refused does not bind it. */
+	CHECK_ERR(reg(NULL, 0, KCOLL_READ) ? 0 : -1, EINVAL);
+	CHECK(!join_this(0, 1));
+	device_alone();
 	cookie = reg(p, PAGE, KCOLL_READ);
-	CHECK_ERR(join(1), EBUSY);
+	CHECK_ERR(join_this(0, 1), EBUSY);
 	CHECK(!unreg(cookie));
-	CHECK_ERR(join(1), EBUSY);
+	CHECK_ERR(join_this(0, 1), EBUSY);
+	CHECK_ERR(join_this(KCOLL_JOIN_USER, 0), EBUSY);
 }
 
 TEST(join_before_attaching)
@@ -182,7 +273,7 @@ TEST(join_before_attaching)
 	CHECK_EQ(peer_call(&peer, p_reg, (long)p, PAGE, KCOLL_READ, (long)cookie), 0);
 	CHECK(!attach(*cookie, &at));
 	/* The offset names another region in another domain. */
-	CHECK_ERR(join(1), EBUSY);
+	CHECK_ERR(join_this(0, 1), EBUSY);
 	CHECK(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, dev, at.map_offset) != MAP_FAILED);
 	peer_end(&peer);
 }
@@ -198,8 +289,8 @@ TEST(mappings_of_a_domain_show_its_regions_only)
 	for (i = 0; i < DOMAINS; i++) {
 		fill(p + i * PAGE, PAGE, i);
 		dev = -1;
-		fd[i] = device();
 		CHECK(!join(500 + i));
+		fd[i] = dev;
 		cookie[i] = reg(p + i * PAGE, PAGE, KCOLL_READ | KCOLL_WRITE);
 		m[i] = map(cookie[i], 0, PAGE, PROT_READ);
 		CHECK(m[i] != MAP_FAILED && filled(m[i], PAGE, i, 0));
@@ -314,7 +405,6 @@ TEST(an_empty_domain_is_forgotten)
 	int i;
 
 	for (i = 0; i < 200; i++) {
-		device_again();
 		CHECK(!join(1000 + i % 3));
 		CHECK(reg(p, PAGE, KCOLL_READ));
 	}

@@ -100,12 +100,7 @@ TEST(descriptors_are_charged)
 		CHECK(opens(i));
 }
 
-static bool joins(int i)
-{
-	dev = -1;
-	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
-	return dev >= 0 && !join(i + 1);
-}
+static bool joins(int i) { return device_new(0, i + 1) >= 0; }
 
 TEST(domains_are_charged)
 {
@@ -116,6 +111,30 @@ TEST(domains_are_charged)
 	CHECK(joins(0));
 }
 
+static bool registers_alone(int i)
+{
+	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	return dev >= 0 && reg(p + 1, 100, KCOLL_READ);
+}
+
+/* So is the domain of a descriptor that has joined none, from its first region on. */
+TEST(domains_of_their_own_are_charged)
+{
+	int alone, together = 0;
+
+	parameter("max_metadata_mb", "4");
+	p = memory(SMALL, HUGE);
+	become(UID + 15);
+	alone = until_refused(registers_alone, "descriptors with a region and a domain");
+	close_descriptors(alone + 1);
+	usleep(500000);
+	device_again();
+	while (together < 2 * alone && device_new(KCOLL_JOIN_USER, 0) >= 0 && reg(p + 1, 100, KCOLL_READ))
+		together++;
+	printf("# %d of them in one domain\n", together);
+	CHECK(together > alone + alone / 8);
+}
+
 static u64 theirs;
 
 static bool keeps_what_is_gone(int i)
@@ -124,8 +143,7 @@ static bool keeps_what_is_gone(int i)
 	int before = dev;
 
 	/* Each descriptor remembers the regions that it has attached. */
-	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
-	return dev >= 0 && !attach(theirs, &at) && before >= 0;
+	return device_new(KCOLL_JOIN_USER, 0) >= 0 && !attach(theirs, &at) && before >= 0;
 }
 
 TEST(attachments_are_charged)
@@ -165,7 +183,7 @@ static bool attaches_far_apart(int n)
 	int i;
 
 	if (n % (SPREAD / APART) == 0)
-		dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+		device_new(KCOLL_JOIN_USER, 0);
 	i = n % (SPREAD / APART) * APART;
 	return dev >= 0 && !attach(spread[i], &at);
 }
@@ -186,7 +204,7 @@ TEST(attachments_far_apart_take_what_they_are_charged)
 	CHECK(memory_line("Slab") - before < 3 * LIMIT_MB << 9);
 }
 
-/* The page with its generation, and the one that is shown where there is no memory. */
+/* Its domain, the page with its generation, and the one that is shown where there is no memory. */
 static bool maps_alone(int i)
 {
 	u64 cookie;

@@ -204,6 +204,19 @@ TEST(failures_of_the_rest)
 	FOR_EACH_FAILURE(100, (gen = 0, sync_region(cookie, &gen)), still_works());
 	FOR_EACH_FAILURE(100, stats_get(0, &s), still_works());
 	FOR_EACH_FAILURE(100, ioctl(dev, KCOLL_INFO, &info), still_works());
+	/* The first region founds the descriptor's own domain. */
+	FOR_EACH_FAILURE(200, ({
+				 int r, mine = dev;
+				 dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+				 r = dev >= 0 && reg(p, PAGE, KCOLL_READ) ? 0 : -1;
+				 int e = errno;
+				 if (dev >= 0)
+					 close(dev);
+				 dev = mine;
+				 errno = e;
+				 r;
+			 }),
+			 still_works());
 	FOR_EACH_FAILURE(100, ({
 				 struct kcoll_join args = {.size = sizeof(args), .key = {5}};
 				 int r, other = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);

@@ -243,6 +243,8 @@ TEST(random_structures)
 			cookie = reg(p + test_random() % 1000, test_random() % HUGE, 1 + test_random() % 15);
 		if (test_random() % 500 == 0)
 			device_again();
+		if (test_random() % 500 == 0)
+			device_alone();
 		n++;
 	}
 	printf("# %lu commands\n", n);

@@ -586,7 +586,7 @@ TEST(statistics_cost_depends_on_open_regions_of_the_user)
 	if (!pid) {
 		become(2001);
 		for (i = 0; i < MANY; i++)
-			CHECK(open(KCOLL_DEVICE, O_RDWR) >= 0);
+			CHECK(device_new(KCOLL_JOIN_USER, 0) >= 0);
 		CHECK(write(ready[1], "x", 1) == 1);
 		for (;;)
 			stats_get(KCOLL_STATS_ALL, &s);

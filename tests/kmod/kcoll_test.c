@@ -171,22 +171,46 @@ int test_main(int argc, char **argv)
 
 int dev = -1;
 
+int device_new(u32 join_flags, u64 key)
+{
+	int error;
+
+	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	if (dev < 0 || !join_this(join_flags, key))
+		return dev;
+	error = errno;
+	close(dev);
+	dev = -1;
+	errno = error;
+	return -1;
+}
+
 int device(void)
 {
-	if (dev < 0) {
-		dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
-		if (dev < 0)
-			fail(__FILE__, __LINE__, "%s cannot be opened (errno %d)", KCOLL_DEVICE, errno);
-	}
+	if (dev < 0 && device_new(KCOLL_JOIN_USER, 0) < 0)
+		fail(__FILE__, __LINE__, "%s cannot be opened or joined (errno %d)", KCOLL_DEVICE, errno);
 	return dev;
 }
 
-void device_again(void)
+static void device_close(void)
 {
 	if (dev >= 0)
 		close(dev);
 	dev = -1;
+}
+
+void device_again(void)
+{
+	device_close();
 	device();
+}
+
+void device_alone(void)
+{
+	device_close();
+	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	if (dev < 0)
+		fail(__FILE__, __LINE__, "%s cannot be opened (errno %d)", KCOLL_DEVICE, errno);
 }
 
 static u64 reg_args(u64 addr, u64 len, u32 flags)
@@ -272,12 +296,18 @@ int stats_get(u32 flags, struct kcoll_stats *out)
 	return ioctl(device(), KCOLL_STATS, out);
 }
 
-int join(u64 key)
+int join_this(u32 flags, u64 key)
 {
-	struct kcoll_join args = {.size = sizeof(args)};
+	struct kcoll_join args = {.size = sizeof(args), .flags = flags};
 
 	memcpy(args.key + 3, &key, sizeof(key));
-	return ioctl(device(), KCOLL_JOIN, &args);
+	return ioctl(dev, KCOLL_JOIN, &args);
+}
+
+int join(u64 key)
+{
+	device_close();
+	return device_new(0, key) < 0 ? -1 : 0;
 }
 
 void *map(u64 cookie, size_t offset, size_t len, int prot)

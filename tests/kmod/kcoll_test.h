@@ -70,9 +70,11 @@ double seconds_now(void);
 
 /* --- the device --- */
 
-extern int dev; /* this process's descriptor; device() opens it */
+extern int dev; /* this process's descriptor; device() opens it, in the domain of the user */
 int device(void);
 void device_again(void);
+int device_new(u32 join_flags, u64 key); /* another, that joins; -1 and errno if it is refused */
+void device_alone(void);		 /* another, that joins nothing */
 
 u64 reg(void *addr, size_t len, u32 flags); /* the cookie; 0 and errno */
 u64 reg_ranges(const struct kcoll_range *ranges, u32 n, u32 flags);
@@ -85,7 +87,8 @@ int sync_region(u64 cookie, u64 *gen);
 int attach(u64 cookie, struct kcoll_attach *out);
 void *map_quiet(u64 cookie, size_t offset, size_t len, int prot);
 int stats_get(u32 flags, struct kcoll_stats *out);
-int join(u64 key);
+int join(u64 key); /* with a new descriptor */
+int join_this(u32 flags, u64 key);
 void *map(u64 cookie, size_t offset, size_t len, int prot);
 volatile u64 *map_generation(u64 cookie); /* its slot */
 long pinned_pages(void);

@@ -219,7 +219,7 @@ static int race_map(void)
 
 static int race_join(u64 key)
 {
-	struct kcoll_join args = {.size = sizeof(args)};
+	struct kcoll_join args = {.size = sizeof(args), .flags = key ? 0 : KCOLL_JOIN_USER};
 
 	memcpy(args.key, &key, sizeof(key));
 	return !ioctl(SHARED_FD, KCOLL_JOIN, &args) ? 0 : errno == EBUSY ? 1 : -1;
@@ -271,7 +271,7 @@ static int race_step(unsigned int command, unsigned int key)
 {
 	switch (command) {
 	case 0: return race_open();
-	case 1: return race_join(700 + key % KEYS);
+	case 1: return race_join(key % 4 ? 700 + key % KEYS : 0);
 	case 2: return race_register();
 	case 3: return race_unregister();
 	case 4: return race_map();
@@ -329,9 +329,11 @@ static void member(void)
 		u64 cookie = 0;
 		int i;
 
-		device_again();
-		if (test_random() % 4)
-			join(900 + test_random() % KEYS);
+		switch (test_random() % 8) {
+		case 0: device_alone(); break;
+		case 1: device_again(); break;
+		default: CHECK(!join(900 + test_random() % KEYS));
+		}
 		cookie = reg(p, len, KCOLL_READ | KCOLL_WRITE);
 		if (cookie)
 			board->cookies[test_random() % OWNERS] = cookie;

@@ -38,7 +38,7 @@ void read_by_several(KcollDevice& device) {
     if (fork() == 0) {
       KcollStatus status;
       auto own = KcollDevice::open(status);
-      if (own == nullptr) _exit(1);
+      if (own == nullptr || own->join_user() != KcollStatus::ok) _exit(1);
       own->measure_times(true);
       std::vector<char> here(bytes);
       for (int turn = 0; turn < 2; ++turn)
@@ -58,6 +58,7 @@ TEST(KcollTimes, AreTheSameByCountersAndByTracepoints) {
   KcollStatus status;
   auto device = KcollDevice::open(status);
   if (device == nullptr) GTEST_SKIP() << coll::transport::kcoll_hint(status);
+  ASSERT_EQ(device->join_user(), KcollStatus::ok);
   std::string problem;
   const auto tracepoints = watch_kcoll_tracepoints(problem);
   if (tracepoints == nullptr) GTEST_SKIP() << problem;

@@ -176,6 +176,31 @@ TEST_F(Kcoll, OtherDomainsDoNotReachARegion) {
             0);
 }
 
+TEST_F(Kcoll, ProcessesOfOneUserMeetInTheUsersDomainIfTheyJoinIt) {
+  KcollStatus status;
+  auto shared = KcollDevice::open(status), alone = KcollDevice::open(status);
+  ASSERT_EQ(status, KcollStatus::ok);
+  ASSERT_EQ(shared->join_user(), KcollStatus::ok);
+  EXPECT_EQ(shared->join_user(), KcollStatus::ok);
+  EXPECT_EQ(shared->join(key), KcollStatus::taken);
+  EXPECT_EQ(device_->join_user(), KcollStatus::taken);
+  uint64_t cookie = 0, hidden = 0;
+  for (auto [device, named] : {std::pair(shared, &cookie), std::pair(alone, &hidden)})
+    ASSERT_EQ(device->register_region(memory_, page, KcollDirection::read, KcollPinning::lazy, *named),
+              KcollStatus::ok);
+  EXPECT_EQ(in_child([&] {
+              KcollStatus status;
+              auto peer = KcollDevice::open(status);
+              char byte;
+              CHILD_CHECK(peer->read(cookie, 0, &byte, 1) == KcollStatus::gone);
+              CHILD_CHECK(peer->join_user() == KcollStatus::ok);
+              CHILD_CHECK(peer->read(cookie, 0, &byte, 1) == KcollStatus::ok);
+              CHILD_CHECK(peer->read(hidden, 0, &byte, 1) == KcollStatus::gone);
+              return 0;
+            }),
+            0);
+}
+
 TEST_F(Kcoll, CopiesAnyOffsetAndLengthInBothDirections) {
   const uint64_t cookie = registered(KcollDirection::both);
   EXPECT_EQ(

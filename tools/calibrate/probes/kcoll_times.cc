@@ -91,7 +91,7 @@ std::unique_ptr<KcollWatch> KcollWatch::by_counters(std::string& problem, const 
   std::shared_ptr<KcollDevice> device = KcollDevice::open(status);
   if (device == nullptr) return problem = transport::kcoll_hint(status), nullptr;
   kcoll_stats before{};
-  if (domain != nullptr) status = device->join(*domain);
+  status = domain != nullptr ? device->join(*domain) : device->join_user();
   if (status == KcollStatus::ok) status = device->stats(before, true);
   if (status != KcollStatus::ok) return problem = transport::kcoll_hint(status), nullptr;
   return std::make_unique<Counters>(std::move(device), before, remark);

@@ -43,7 +43,7 @@ class KcollWatch {
   // Uses the tracepoints if they are readable, else the counters. `domain` is the domain that the watched processes
   // join. Returns null and the reason in `problem` if the module is missing or this process may not open it.
   static std::unique_ptr<KcollWatch> start(const transport::Token& domain, std::string& problem);
-  // `domain`: null if the watched processes join no domain. `remark`: why the tracepoints are not used.
+  // `domain`: null: the user's. `remark`: why the tracepoints are not used.
   static std::unique_ptr<KcollWatch> by_counters(std::string& problem, const transport::Token* domain = nullptr,
                                                  const std::string& remark = "");
   virtual ~KcollWatch() = default;

@@ -7,6 +7,7 @@
  * one task pins and the others find what it has pinned; and pins through the owner's gate, so that
  * few tasks at a time take its mmap_lock.
  */
+#include <linux/fs.h>
 #include <linux/hugetlb.h>
 #include <linux/magic.h>
 #include <linux/mmu_notifier.h>
@@ -34,15 +35,16 @@
  */
 static bool vma_allowed(const struct vm_area_struct *vma)
 {
-	unsigned long magic;
+	const struct inode *inode;
 
 	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
 		return false;
-	if (!vma->vm_file)
+	if (!vma->vm_file || vma_is_anonymous((struct vm_area_struct *)vma))
 		return true;
-	magic = file_inode(vma->vm_file)->i_sb->s_magic;
-	return magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC ||
-	       vma_is_anonymous((struct vm_area_struct *)vma);
+	/* Not the memory of a device whose node is in a tmpfs, as in /dev. */
+	inode = file_inode(vma->vm_file);
+	return S_ISREG(inode->i_mode) && (inode->i_sb->s_magic == TMPFS_MAGIC ||
+					  inode->i_sb->s_magic == HUGETLBFS_MAGIC);
 }
 
 /*

@@ -398,6 +398,28 @@ TEST(files_and_devices_are_refused)
 	CHECK_ERR(reg((void *)0xffffffffff600000, PAGE, KCOLL_READ) ? 0 : -1, EINVAL);
 }
 
+/* Its node is in a tmpfs, its memory is none. */
+TEST(memory_of_block_devices_is_refused)
+{
+	static const char *const devices[] = {"/dev/vda", "/dev/ram0", "/dev/loop0"};
+	char *p = MAP_FAILED, x[8];
+	u64 cookie;
+	size_t i;
+
+	for (i = 0; i < sizeof(devices) / sizeof(*devices) && p == MAP_FAILED; i++) {
+		int fd = open(devices[i], O_RDONLY);
+
+		if (fd >= 0)
+			p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	}
+	if (p == MAP_FAILED)
+		skip("no block device");
+	cookie = reg(p, PAGE, KCOLL_READ);
+	CHECK(cookie);
+	CHECK_ERR(copy(cookie, 0, x, 8, KCOLL_READ), EOPNOTSUPP);
+	CHECK(!unreg(cookie));
+}
+
 TEST(an_empty_domain_is_forgotten)
 {
 	char *p = memory(SMALL, HUGE);

@@ -172,7 +172,7 @@ static int move2_bounced(struct kcoll_view *near, u64 offset, struct kcoll_far *
 	int err;
 
 	if (!far->bounce)
-		far->bounce = kmalloc(BOUNCE, GFP_KERNEL);
+		far->bounce = kvmalloc(BOUNCE, GFP_KERNEL); /* as one piece of 16 pages it may fail */
 	if (!far->bounce)
 		return -ENOMEM;
 	kcoll_view_let_go(far->view);
@@ -242,7 +242,7 @@ static int copy_bytes(struct kcoll_view *near, u64 offset, struct kcoll_far *far
 			paused = 0;
 		}
 	}
-	kfree(far->bounce);
+	kvfree(far->bounce);
 	return err;
 }
 

@@ -274,6 +274,23 @@ static bool others_mapped(const struct vm_fault *vmf, unsigned long pfn)
 	return pmd_trans_huge(pmd) && pmd_pfn(pmd) != pfn;
 }
 
+/* REQUIRES: map_sem for writing. Maps a set as one, if its pages are one. */
+static vm_fault_t map_huge(struct vm_fault *vmf, struct kcoll_region *region,
+			   struct kcoll_pinset *set, unsigned long va)
+{
+	unsigned long pfn = page_to_pfn(set->extents[0].page);
+
+	if (set->pages != PMD_SIZE >> PAGE_SHIFT || set->n != 1 ||
+	    !IS_ALIGNED(pfn, PMD_SIZE >> PAGE_SHIFT))
+		return VM_FAULT_FALLBACK;
+	/* Repeated until the zap has been there, and counted when it maps. */
+	if (others_mapped(vmf, pfn))
+		return VM_FAULT_NOPAGE;
+	stats_add(&region->domain->events, faults, 1);
+	trace_kcoll_fault(region->cookie, va, true);
+	return kcoll_insert_huge(vmf, pfn);
+}
+
 /**
  * kcoll_fault_serve_huge() - maps 2 MiB at once
  * @vmf: the fault
@@ -304,15 +321,7 @@ vm_fault_t kcoll_fault_serve_huge(struct vm_fault *vmf, unsigned int order)
 	down_write(&region->map_sem);
 	set = pages_mapped(vmf) ? NULL : published(region, segment, va);
 	if (set) {
-		if (set->pages == PMD_SIZE >> PAGE_SHIFT && set->n == 1 &&
-		    IS_ALIGNED(page_to_pfn(set->extents[0].page), PMD_SIZE >> PAGE_SHIFT)) {
-			unsigned long pfn = page_to_pfn(set->extents[0].page);
-
-			ret = others_mapped(vmf, pfn) ? VM_FAULT_NOPAGE :
-							kcoll_insert_huge(vmf, pfn);
-			trace_kcoll_fault(region->cookie, va, true);
-			stats_add(&region->domain->events, faults, 1);
-		}
+		ret = map_huge(vmf, region, set, va);
 		pinset_put(set);
 	}
 	up_write(&region->map_sem);

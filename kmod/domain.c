@@ -320,11 +320,19 @@ void kcoll_domain_unpublish(struct kcoll_region *region)
 /* REQUIRES: RCU read side */
 static void show(struct kcoll_region *region, struct seq_file *m)
 {
+	u64 drops, zaps;
+	unsigned int live;
+
+	spin_lock(&region->lock);
+	live = region->live;
+	drops = region->drops;
+	zaps = region->zaps;
+	spin_unlock(&region->lock);
 	seq_printf(m, "%d %u %llu %u %s%s %d %u %llu %llu %llu %ld\n", region->owner->pid,
 		   from_kuid_munged(seq_user_ns(m), region->euid), region->len, region->nsegments,
 		   region->direction & KCOLL_READ ? "r" : "",
 		   region->direction & KCOLL_WRITE ? "w" : "", atomic_read(&region->maps),
-		   region->live, region->drops, region->zaps, generation_now(&region->gen),
+		   live, drops, zaps, generation_now(&region->gen),
 		   atomic_long_read(&region->owner->pinned_pages));
 }
 

@@ -15,6 +15,7 @@
  * copy, it splits the huge page, which arrives as MMU_NOTIFY_CLEAR. mprotect() arrives as
  * MMU_NOTIFY_PROTECTION_VMA and may take rights away.
  */
+#include <linux/compiler.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched.h>
 #include <linux/sort.h>
@@ -71,7 +72,8 @@ static bool notify_invalidate(struct mmu_interval_notifier *notifier,
 	spin_lock(&region->lock);
 	mmu_interval_set_seq(notifier, seq);
 	changes = !region->dead;
-	done = changes && xa_empty(&region->sets);
+	/* A pin in progress may reserve a place meanwhile: it publishes nothing any more. */
+	done = changes && data_race(xa_empty(&region->sets));
 	if (done)
 		generation_bump(&region->gen);
 	spin_unlock(&region->lock);

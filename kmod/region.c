@@ -404,7 +404,7 @@ void kcoll_region_kill(struct kcoll_region *region)
 {
 	kcoll_domain_unpublish(region);
 	spin_lock(&region->lock);
-	region->dead = true;
+	WRITE_ONCE(region->dead, true);
 	generation_end(&region->gen);
 	spin_unlock(&region->lock);
 	kcoll_pinset_drop_all(region);

@@ -99,7 +99,10 @@ static unsigned long equal_share(void)
 	return total_limit() / max(1U, kcoll_user_active());
 }
 
-static bool is_contended(void)
+/**
+ * kcoll_account_contended() - whether a user was refused pages of its share within a second
+ */
+bool kcoll_account_contended(void)
 {
 	return !time_after(jiffies, READ_ONCE(contended) + HZ);
 }
@@ -107,14 +110,14 @@ static bool is_contended(void)
 /* What one user may have now. */
 static unsigned long share(void)
 {
-	return is_contended() ? equal_share() : total_limit();
+	return kcoll_account_contended() ? equal_share() : total_limit();
 }
 
 static void balance(struct work_struct *work)
 {
 	unsigned long pages = atomic_long_xchg(&wanted, 0);
 
-	if (is_contended())
+	if (kcoll_account_contended())
 		kcoll_user_balance(equal_share());
 	else if (pages)
 		kcoll_user_relieve(pages, equal_share());
@@ -187,7 +190,8 @@ static void refused(struct kcoll_owner *owner, unsigned long pages)
 		queue_work(kcoll_wq, &balance_work);
 		return;
 	}
-	if (kcoll_pinset_drop(&user->lru, pages, ULONG_MAX, false) < pages && !is_contended()) {
+	if (kcoll_pinset_drop(&user->lru, pages, ULONG_MAX, false) < pages &&
+	    !kcoll_account_contended()) {
 		atomic_long_set(&wanted, pages);
 		queue_work(kcoll_wq, &balance_work);
 	}

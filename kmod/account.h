@@ -29,6 +29,8 @@ void kcoll_account_uncharge(struct kcoll_owner *owner, struct kcoll_charge *char
 void kcoll_account_make_room(struct kcoll_owner *owner, unsigned long pages);
 void kcoll_account_note_limit(struct kcoll_owner *owner);
 long kcoll_account_pinned_pages(void);
+bool kcoll_account_contended(void);
+bool kcoll_account_hopeless(struct kcoll_owner *owner, unsigned long pages);
 
 int kcoll_account_metadata(struct kcoll_user *user, size_t bytes);
 void kcoll_account_metadata_force(struct kcoll_user *user, size_t bytes);

@@ -44,7 +44,7 @@ void kcoll_choice_note(struct kcoll_miss *miss, unsigned long hole)
 
 /**
  * kcoll_choice_make() - chooses the pages that a miss pins
- * @miss: in: segment, slot and window; out: start and end
+ * @miss: in: segment, slot and window; out: place, start, end and search
  * @need: what is needed
  *
  * Those needed, more of the window if others of it were needed before, and none beyond a page
@@ -66,8 +66,9 @@ int kcoll_choice_make(struct kcoll_miss *miss, const struct kcoll_pin_need *need
 	unsigned int grown =
 		miss->slot->window == miss->window && !need->floor ? miss->slot->grown : 0;
 
-	if (hole && !need->fault &&
-	    (hole == first || xa_load(&segment->region->sets, miss->window)))
+	miss->place = window_place(miss->window, hole && hole < first);
+	miss->search = !hole && !need->floor && !need->eager;
+	if (hole && !need->fault && (hole == first || xa_load(&segment->region->sets, miss->place)))
 		return -EFAULT;
 	if (hole && hole != first) {
 		if (hole > first)

@@ -11,7 +11,9 @@ struct kcoll_miss {
 	struct kcoll_segment *segment;
 	struct kcoll_slot *slot;
 	unsigned long window;
+	unsigned long place;	  /* of the set, in region->sets */
 	unsigned long start, end; /* the pages to be pinned, of the owner's addresses */
+	bool search;		  /* for the page that fails, if it fails all of them */
 	unsigned long failed;	  /* the first page that could not be */
 	struct page **pages;
 	struct kcoll_charge charge; /* for all of them */

@@ -12,16 +12,23 @@
 static int pin_one(struct kcoll_segment *segment, unsigned long va, struct kcoll_counters *stats,
 		   struct kcoll_pin_times *times)
 {
-	struct kcoll_pin_need need = { .va = va, .want = PIN_WHOLE };
+	struct kcoll_pin_need need = { .va = va, .want = PIN_WHOLE, .eager = true };
 	unsigned long end = min(PAGE_ALIGN(segment->end), (va | (WINDOW_SIZE - 1)) + 1);
 	struct kcoll_pinset *set = kcoll_pinset_pin(segment, &need, stats, times);
-	bool all;
+	unsigned long pinned;
 
 	if (IS_ERR(set))
-		return PTR_ERR(set) == -EDQUOT ? -ENOMEM : PTR_ERR(set);
-	all = pinset_covers(set, PAGE_ALIGN_DOWN(va)) && pinset_covers(set, end - 1);
+		return PTR_ERR(set) == -EDQUOT || PTR_ERR(set) == -EAGAIN ? -ENOMEM : PTR_ERR(set);
+	pinned = set->start + ((unsigned long)set->pages << PAGE_SHIFT);
 	pinset_put(set);
-	return all ? 0 : -EFAULT;
+	if (pinned >= end)
+		return 0;
+	/* Why not all of it: the error of the page behind the set. */
+	need = (struct kcoll_pin_need){ .va = pinned, .want = PAGE_SIZE, .fault = true };
+	set = kcoll_pinset_pin(segment, &need, stats, times);
+	if (!IS_ERR(set))
+		pinset_put(set);
+	return PTR_ERR_OR_ZERO(set) == -EOPNOTSUPP ? -EOPNOTSUPP : -EFAULT;
 }
 
 /**

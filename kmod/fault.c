@@ -144,8 +144,12 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va, bool a
 	struct kcoll_pinset *set;
 	int seen;
 
+	if (kcoll_account_hopeless(owner, need.want >> PAGE_SHIFT)) {
+		need.want = FEW;
+		need.floor = true;
+	}
 	for (tries = 1;; tries++) {
-		seen = kcoll_pinset_freed();
+		seen = kcoll_pinset_freed(owner->user);
 		set = kcoll_pinset_pin(segment, &need, &segment->region->domain->events, &times);
 		if (!IS_ERR(set)) {
 			pinset_put(set);
@@ -162,7 +166,7 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va, bool a
 			break;
 		}
 		kcoll_account_make_room(owner, need.want >> PAGE_SHIFT);
-		interrupted = kcoll_pinset_wait_freed(seen);
+		interrupted = kcoll_pinset_wait_freed(owner->user, seen);
 		if (interrupted || tries >= WHOLE_TRIES) {
 			need.want = min_t(u64, need.want, FEW);
 			need.floor = true;

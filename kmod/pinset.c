@@ -39,12 +39,14 @@ static bool vma_allowed(const struct vm_area_struct *vma)
 
 	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
 		return false;
-	if (!vma->vm_file || vma_is_anonymous((struct vm_area_struct *)vma))
+	if (vma_is_anonymous((struct vm_area_struct *)vma))
 		return true;
+	if (!vma->vm_file)
+		return false; /* the kernel's, such as [vdso] */
 	/* Not the memory of a device whose node is in a tmpfs, as in /dev. */
 	inode = file_inode(vma->vm_file);
-	return S_ISREG(inode->i_mode) && (inode->i_sb->s_magic == TMPFS_MAGIC ||
-					  inode->i_sb->s_magic == HUGETLBFS_MAGIC);
+	return S_ISREG(inode->i_mode) &&
+	       (inode->i_sb->s_magic == TMPFS_MAGIC || inode->i_sb->s_magic == HUGETLBFS_MAGIC);
 }
 
 /*
@@ -124,36 +126,10 @@ static long pin_pages(struct kcoll_region *region, unsigned long start, unsigned
 	return pinned == -ENOMEM ? -ENOMEM : -EFAULT;
 }
 
-static unsigned int count_extents(struct page **pages, unsigned int n)
-{
-	unsigned int i, extents = 1;
-
-	for (i = 1; i < n; i++)
-		extents += pages[i] != pages[i - 1] + 1 ||
-			   page_to_pfn(pages[i]) != page_to_pfn(pages[i - 1]) + 1;
-	return extents;
-}
-
-static void fill_extents(struct kcoll_pinset *set, struct page **pages)
-{
-	struct kcoll_extent *extent = set->extents;
-	unsigned int i;
-
-	*extent = (struct kcoll_extent){ .page = pages[0], .n = 1 };
-	for (i = 1; i < set->pages; i++) {
-		if (pages[i] == pages[i - 1] + 1 &&
-		    page_to_pfn(pages[i]) == page_to_pfn(pages[i - 1]) + 1)
-			extent->n++;
-		else
-			*++extent = (struct kcoll_extent){ .page = pages[i], .first = i, .n = 1 };
-	}
-}
-
-static struct kcoll_pinset *set_new(struct kcoll_segment *segment, unsigned long window,
-				    struct page **pages, unsigned long start,
+static struct kcoll_pinset *set_new(const struct kcoll_miss *miss,
 				    const struct kcoll_charge *charge)
 {
-	unsigned int n = charge->pages, extents = count_extents(pages, n);
+	unsigned int n = charge->pages, extents = kcoll_extent_count(miss->pages, n);
 	struct kcoll_pinset *set = kvzalloc(struct_size(set, extents, extents), GFP_KERNEL_ACCOUNT);
 
 	if (!set)
@@ -162,22 +138,36 @@ static struct kcoll_pinset *set_new(struct kcoll_segment *segment, unsigned long
 		kvfree(set);
 		return NULL;
 	}
-	set->region = segment->region;
-	set->segment = segment;
-	set->window = window;
-	set->start = start;
+	set->region = miss->segment->region;
+	set->segment = miss->segment;
+	set->window = miss->window;
+	set->place = miss->place;
+	set->start = miss->start;
 	set->charge = *charge;
 	set->pages = n;
 	set->n = extents;
 	set->used = jiffies / (HZ / 4);
-	set->write = segment->region->direction & KCOLL_WRITE;
+	set->write = set->region->direction & KCOLL_WRITE;
 	INIT_LIST_HEAD(&set->link);
-	fill_extents(set, pages);
+	kcoll_extent_fill(set, miss->pages);
 	return set;
 }
 
+/* REQUIRES: region->lock. What is in the window's other place goes if it has pages of this set. */
+static void make_place(const struct kcoll_pinset *set)
+{
+	struct kcoll_region *region = set->region;
+	struct kcoll_pinset *other = xa_load(&region->sets, set->place ^ 1);
+
+	if (!other || other->start >= set->start + ((unsigned long)set->pages << PAGE_SHIFT) ||
+	    set->start >= other->start + ((unsigned long)other->pages << PAGE_SHIFT))
+		return;
+	xa_erase(&region->sets, other->place);
+	kcoll_pinset_unpublish(other);
+}
+
 /*
- * Invariant 1 of region.c. What was published for the window before goes. -EAGAIN: the owner
+ * Invariant 1 of region.c. What was published in its place before goes. -EAGAIN: the owner
  * changed its memory meanwhile. REQUIRES: xa_reserve(), so that storing needs no memory, unless an
  * invalidation took the place away.
  */
@@ -193,12 +183,13 @@ static int publish(struct kcoll_pinset *set, unsigned long seq)
 	} else if (mmu_interval_read_retry(&set->segment->watch->notifier, seq)) {
 		err = -EAGAIN;
 	} else {
-		old = xa_store(&region->sets, set->window, set, GFP_NOWAIT | __GFP_NOWARN);
+		old = xa_store(&region->sets, set->place, set, GFP_NOWAIT | __GFP_NOWARN);
 		if (xa_is_err(old)) {
 			err = -EAGAIN;
 		} else {
 			if (old)
 				kcoll_pinset_unpublish(old);
+			make_place(set);
 			rcu_assign_pointer(region_slot(region, set->window)->set, set);
 			region->live++;
 			percpu_ref_get(&region->ref); /* until the set is freed */
@@ -211,8 +202,39 @@ static int publish(struct kcoll_pinset *set, unsigned long seq)
 }
 
 /*
+ * -ENOMEM names no page: in memory that may be taken away (ZONE_MOVABLE, CMA), one that others hold
+ * fails all that are pinned with it. Halves what failed until one page is left; 0: it cannot tell.
+ */
+static unsigned long find_held(struct kcoll_miss *miss, unsigned int flags,
+			       struct kcoll_pin_times *times)
+{
+	unsigned long low = miss->start, high = miss->end;
+
+	while (high - low > PAGE_SIZE) {
+		unsigned long half = ((high - low) / 2) & PAGE_MASK;
+		long n = pin_pages(miss->segment->region, low, half >> PAGE_SHIFT, flags,
+				   miss->pages, times);
+
+		if (n > 0) {
+			unpin_user_pages(miss->pages, n);
+			low += (unsigned long)n << PAGE_SHIFT;
+			if (n < half >> PAGE_SHIFT)
+				break;
+		} else if (n == -ENOMEM) {
+			high = low + half;
+		} else if (n == -EFAULT || n == -EOPNOTSUPP) {
+			break;
+		} else {
+			return 0;
+		}
+		cond_resched();
+	}
+	return low;
+}
+
+/*
  * One attempt. A set of the pages before the first that fails; -EFAULT, -EOPNOTSUPP: without the
- * one at va.
+ * one at va; -ENOMEM: none, also because of a page behind va.
  */
 static struct kcoll_pinset *try_pin(struct kcoll_miss *miss, unsigned long va,
 				    struct kcoll_pin_times *times)
@@ -229,6 +251,8 @@ static struct kcoll_pinset *try_pin(struct kcoll_miss *miss, unsigned long va,
 	miss->failed = 0;
 	if (n == -EFAULT || n == -EOPNOTSUPP)
 		miss->failed = miss->start;
+	else if (n == -ENOMEM && miss->search)
+		miss->failed = find_held(miss, flags, times);
 	if (n < 0)
 		return ERR_PTR(n);
 	if (n < charge.pages)
@@ -238,12 +262,12 @@ static struct kcoll_pinset *try_pin(struct kcoll_miss *miss, unsigned long va,
 		return ERR_PTR(-EFAULT);
 	}
 	charge.pages = n;
-	err = xa_reserve(&region->sets, miss->window, GFP_KERNEL_ACCOUNT);
-	set = err ? NULL : set_new(miss->segment, miss->window, miss->pages, miss->start, &charge);
+	err = xa_reserve(&region->sets, miss->place, GFP_KERNEL_ACCOUNT);
+	set = err ? NULL : set_new(miss, &charge);
 	err = set ? publish(set, seq) : -ENOMEM;
 	if (!err)
 		return set;
-	xa_release(&region->sets, miss->window);
+	xa_release(&region->sets, miss->place);
 	unpin_user_pages(miss->pages, n);
 	if (set) {
 		percpu_ref_exit(&set->ref);
@@ -282,6 +306,7 @@ static struct kcoll_pinset *pin_window(struct kcoll_miss *miss, const struct kco
 				       struct kcoll_pin_times *times)
 {
 	struct kcoll_pinset *set = ERR_PTR(-EFAULT);
+	unsigned long first = PAGE_ALIGN_DOWN(need->va);
 	unsigned int tries;
 	int err;
 
@@ -299,12 +324,16 @@ static struct kcoll_pinset *pin_window(struct kcoll_miss *miss, const struct kco
 			set = ERR_PTR(err);
 			break;
 		}
+		if (tries == HOLE_TRIES - 1) /* whatever fails before it */
+			miss->start = first;
 		miss->failed = 0;
 		set = pin_chosen(miss, need, times);
 		if (miss->failed)
 			kcoll_choice_note(miss, miss->failed);
-		/* Where a page before those needed fails, what lies behind it may do. */
-		if (!IS_ERR(set) || !miss->failed || miss->failed >= PAGE_ALIGN_DOWN(need->va))
+		/* Where a page before those needed fails, or fails them too, those beside it may
+		 * do. */
+		if (!IS_ERR(set) || !miss->failed || miss->failed == first ||
+		    (miss->failed > first && PTR_ERR(set) != -ENOMEM))
 			break;
 	}
 	kvfree(miss->pages);
@@ -438,28 +467,4 @@ long kcoll_pinset_pin_uncached(struct kcoll_segment *segment, unsigned long va, 
 	times->pin_ns += mine.pin_ns;
 	times->conc = max(times->conc, mine.conc);
 	return pinned;
-}
-
-/**
- * kcoll_pinset_extent() - the extent of a page
- * @set: the pin set
- * @page: its index, less than set->pages
- *
- * Return: the extent.
- */
-struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page)
-{
-	u32 low = 0, high = set->n;
-
-	if (set->n == set->pages)
-		return &set->extents[page];
-	while (high - low > 1) {
-		u32 middle = low + (high - low) / 2;
-
-		if (set->extents[middle].first <= page)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &set->extents[low];
 }

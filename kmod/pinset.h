@@ -22,14 +22,16 @@ struct kcoll_extent {
 
 /*
  * Pinned pages of one window: as many as were asked for, up to all that its segment has there.
- * Immutable once published, apart from `used`, which is written at most every quarter of a second.
+ * Immutable once published, apart from `used`, which is written at most every quarter of a second,
+ * and what its way out needs: for_room, places, link, due.
  */
 struct kcoll_pinset {
 	struct percpu_ref ref; /* who is using the pages */
 	struct kcoll_region *region;
 	struct kcoll_segment *segment;
-	unsigned long window; /* its index in region->sets */
-	unsigned long start;  /* owner's address of page 0 */
+	unsigned long window;
+	unsigned long place; /* of the two of its window: its index in region->sets */
+	unsigned long start; /* owner's address of page 0 */
 	u32 pages;
 	u32 n; /* extents */
 	u32 used;
@@ -54,6 +56,7 @@ struct kcoll_pin_need {
 	u64 want;	  /* bytes from there */
 	bool fault;	  /* cannot do without: tries also what failed before */
 	bool floor;	  /* see FLOOR_PAGES */
+	bool eager;	  /* all of it or none */
 };
 
 #define PIN_WHOLE WINDOW_SIZE /* pin_need.want: all of the window */
@@ -72,8 +75,10 @@ unsigned long kcoll_pinset_drop(struct kcoll_lru *lru, unsigned long pages, unsi
 void kcoll_pinset_unpublish(struct kcoll_pinset *set);
 void kcoll_pinset_retire(struct kcoll_pinset *set);
 void kcoll_pinset_released(struct percpu_ref *ref);
-int kcoll_pinset_freed(void);
-int kcoll_pinset_wait_freed(int seen);
+int kcoll_pinset_freed(const struct kcoll_user *user);
+int kcoll_pinset_wait_freed(const struct kcoll_user *user, int seen);
+unsigned int kcoll_extent_count(struct page **pages, unsigned int n);
+void kcoll_extent_fill(struct kcoll_pinset *set, struct page **pages);
 struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page);
 
 #define DROP_BATCH 64 /* sets that are dropped before others may have the region's lock */
@@ -83,7 +88,23 @@ static inline bool pinset_covers(const struct kcoll_pinset *set, unsigned long v
 	return va - set->start < (unsigned long)set->pages << PAGE_SHIFT;
 }
 
-/* The published set of a window, if it has the page at va. */
+/* REQUIRES: rcu_read_lock(). The set that is published there, if it has the page at va. */
+static inline struct kcoll_pinset *pinset_at(struct kcoll_region *region, unsigned long place,
+					     unsigned long va)
+{
+	struct kcoll_pinset *set = xa_load(&region->sets, place);
+
+	return set && pinset_covers(set, va) ? set : NULL;
+}
+
+/**
+ * pinset_tryget() - the published set of a window that has a page
+ * @region: the region
+ * @window: index of the window
+ * @va: the owner's address of the page
+ *
+ * Return: the set, for pinset_put(); NULL: there is none.
+ */
 static inline struct kcoll_pinset *pinset_tryget(struct kcoll_region *region, unsigned long window,
 						 unsigned long va)
 {
@@ -92,9 +113,10 @@ static inline struct kcoll_pinset *pinset_tryget(struct kcoll_region *region, un
 
 	rcu_read_lock();
 	set = rcu_dereference(region_slot(region, window)->set);
-	if (!set || set->window != window)
-		set = xa_load(&region->sets, window);
-	if (set && (!pinset_covers(set, va) || !percpu_ref_tryget_live_rcu(&set->ref)))
+	if (!set || set->window != window || !pinset_covers(set, va))
+		set = pinset_at(region, window_place(window, false), va) ?:
+			      pinset_at(region, window_place(window, true), va);
+	if (set && !percpu_ref_tryget_live_rcu(&set->ref))
 		set = NULL;
 	rcu_read_unlock();
 	if (set && READ_ONCE(set->used) != now)

@@ -97,7 +97,7 @@ struct kcoll_region {
 	u32 nwatches;
 	u32 nslots; /* a power of two */
 	struct kcoll_slot *slots;
-	struct xarray sets;	   /* window index -> published pin set; written under lock */
+	struct xarray sets;	   /* window_place() -> published pin set; written under lock */
 	size_t metadata;	   /* bytes, as charged */
 	struct kcoll_user *payer;  /* who is charged for it, with a reference; NULL: none is */
 	struct list_head mappings; /* of peers, the last one first; all three under lock */
@@ -142,6 +142,22 @@ static inline struct kcoll_slot *region_slot(struct kcoll_region *region, unsign
 	return &region->slots[window & (region->nslots - 1)];
 }
 
+/**
+ * window_place() - a window's place in region->sets
+ * @window: index of the window
+ * @behind: the other one, for the pages behind one that could not be pinned: they and those before
+ * it need not give way to each other
+ */
+static inline unsigned long window_place(unsigned long window, bool behind)
+{
+	return window * 2 + behind;
+}
+
+/**
+ * segment_window() - the index of the window of an address
+ * @segment: the range that the address lies in
+ * @va: the owner's address
+ */
 static inline unsigned long segment_window(const struct kcoll_segment *segment, unsigned long va)
 {
 	return segment->first + (va >> WINDOW_SHIFT) - (segment->start >> WINDOW_SHIFT);

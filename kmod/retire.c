@@ -24,7 +24,7 @@
 #include "user.h"
 
 /* Wakes those who wait for room. */
-static atomic_t freed = ATOMIC_INIT(0);
+static atomic_t freed = ATOMIC_INIT(0); /* by anyone */
 static DECLARE_WAIT_QUEUE_HEAD(room);
 
 /* --- dropping --- */
@@ -55,7 +55,7 @@ void kcoll_pinset_unpublish(struct kcoll_pinset *set)
 /* REQUIRES: region->lock */
 static void drop(struct kcoll_pinset *set)
 {
-	xa_erase(&set->region->sets, set->window);
+	xa_erase(&set->region->sets, set->place);
 	kcoll_pinset_unpublish(set);
 }
 
@@ -73,11 +73,12 @@ unsigned int kcoll_pinset_drop_range(struct kcoll_segment *segment, unsigned lon
 				     unsigned long end, unsigned int most)
 {
 	struct kcoll_region *region = segment->region;
-	unsigned long i, last = segment_window(segment, end - 1);
+	unsigned long i, first = window_place(segment_window(segment, start), false);
+	unsigned long last = window_place(segment_window(segment, end - 1), true);
 	unsigned int dropped = 0;
 	struct kcoll_pinset *set;
 
-	xa_for_each_range(&region->sets, i, set, segment_window(segment, start), last) {
+	xa_for_each_range(&region->sets, i, set, first, last) {
 		if (set->start >= end ||
 		    set->start + ((unsigned long)set->pages << PAGE_SHIFT) <= start)
 			continue;
@@ -130,7 +131,7 @@ static unsigned long drop_held(struct kcoll_pinset *set)
 	unsigned long pages = 0;
 
 	spin_lock(&region->lock);
-	if (xa_load(&region->sets, set->window) == set) {
+	if (xa_load(&region->sets, set->place) == set) {
 		set->for_room = true;
 		drop(set);
 		pages = set->pages;
@@ -172,24 +173,27 @@ unsigned long kcoll_pinset_drop(struct kcoll_lru *lru, unsigned long pages, unsi
 /* --- unpinning --- */
 
 /**
- * kcoll_pinset_freed() - how often a set was freed, to be waited for
+ * kcoll_pinset_freed() - how often a set was freed that may have made room, to be waited for
+ * @user: who waits; while a user is refused pages of its share, others make room for it, too
  *
  * Return: a count that wraps around.
  */
-int kcoll_pinset_freed(void)
+int kcoll_pinset_freed(const struct kcoll_user *user)
 {
-	return atomic_read(&freed);
+	return atomic_read(kcoll_account_contended() ? &freed : &user->unpinned);
 }
 
 /**
  * kcoll_pinset_wait_freed() - until another is freed, or for some time
+ * @user: who waits
  * @seen: from kcoll_pinset_freed()
  *
  * Return: 0; -EINTR: a signal.
  */
-int kcoll_pinset_wait_freed(int seen)
+int kcoll_pinset_wait_freed(const struct kcoll_user *user, int seen)
 {
-	return wait_event_interruptible_timeout(room, atomic_read(&freed) != seen, HZ / 20) < 0 ?
+	return wait_event_interruptible_timeout(room, kcoll_pinset_freed(user) != seen, HZ / 20) <
+			       0 ?
 		       -EINTR :
 		       0;
 }
@@ -250,6 +254,7 @@ static void set_free(struct kcoll_pinset *set)
 	atomic_long_sub(set->charge.pages, &owner->dropped_pages);
 	atomic_long_sub(set->charge.pages, &owner->user->dropped_pages);
 	kcoll_account_uncharge(owner, &set->charge, set->charge.pages);
+	atomic_inc(&owner->user->unpinned);
 	atomic_inc(&freed);
 	if (wq_has_sleeper(&room))
 		wake_up_all(&room);

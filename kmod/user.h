@@ -21,6 +21,7 @@ struct kcoll_user {
 	atomic_long_t pinned_pages;  /* of all its owners, as charged */
 	atomic_long_t dropped_pages; /* of these, on their way out */
 	struct kcoll_dying dying;    /* pin sets on the last part of it */
+	atomic_t unpinned;	     /* how many of them have gone; wraps around */
 	atomic_long_t metadata;	     /* bytes of regions that are alive, or still held */
 	atomic_long_t ending;	     /* those of regions that have ended */
 	wait_queue_head_t freed;     /* for decreases of the two above */

@@ -220,6 +220,7 @@ TEST(a_page_that_others_hold_fails_alone)
 {
 	int block = movable_block(), pipes[2], i;
 	char *p = memory(SMALL, HUGE), *m;
+	struct kcoll_stats before, after;
 	u64 gen = 0;
 
 	memset(p, 7, HUGE);
@@ -231,6 +232,16 @@ TEST(a_page_that_others_hold_fails_alone)
 	for (i = 0; i < PAGES; i++)
 		if (i != HELD)
 			CHECK_EQ(m[i * PAGE], 7);
+	/* Back and forth across it: both sides stay pinned. */
+	CHECK(!stats_get(KCOLL_STATS_ALL, &before));
+	for (i = 0; i < 100; i++) {
+		CHECK(m[(HELD - 1) * PAGE] == 7 && m[(HELD + 1) * PAGE] == 7);
+		gen = 0;
+		CHECK(!sync_region(cookie, &gen)); /* what was dropped is shown no more */
+	}
+	CHECK(!stats_get(KCOLL_STATS_ALL, &after));
+	CHECK_EQ(after.pins, before.pins);
+	gen = 0;
 	/* It is waited for, for about a second. */
 	printf("# the page that is held shows %d\n", m[HELD * PAGE]);
 	held_under_signals();
@@ -243,6 +254,27 @@ TEST(a_page_that_others_hold_fails_alone)
 	CHECK(!unreg(cookie));
 	munmap(p, HUGE);
 	ordinary_again(block);
+}
+
+/* Pages between many that cannot be pinned, those before them and those behind them, once more in the other order. */
+TEST(many_holes_raise_no_signal)
+{
+	char *p = memory(SMALL, HUGE), *m;
+	int i;
+
+	memset(p, 7, HUGE);
+	for (i = 8; i < PAGES; i += 16)
+		CHECK(!mprotect(p + i * PAGE, PAGE, PROT_NONE));
+	cookie = reg(p, HUGE, KCOLL_READ);
+	m = map(cookie, 0, HUGE, PROT_READ);
+	CHECK(cookie && m != MAP_FAILED);
+	for (i = PAGES - 1; i >= 0; i--)
+		if (i % 16 != 8)
+			CHECK_EQ(m[i * PAGE], 7);
+	for (i = 0; i < PAGES; i++)
+		if (i % 16 != 8)
+			CHECK_EQ(m[i * PAGE], 7);
+	CHECK(!unreg(cookie));
 }
 
 TEST(a_reader_beside_it_raises_no_signal)

@@ -295,7 +295,7 @@ static bool metadata_settled(struct kcoll_user *user, size_t bytes, bool *charge
  * grace period later: who registers and unregisters in a loop waits for that here.
  *
  * Context: may sleep; a fatal signal ends the wait.
- * Return: 0; -EDQUOT: the user has as much as it may have.
+ * Return: 0; -EDQUOT: the user has as much as it may have; -EINTR: killed.
  */
 int kcoll_account_metadata(struct kcoll_user *user, size_t bytes)
 {
@@ -303,7 +303,9 @@ int kcoll_account_metadata(struct kcoll_user *user, size_t bytes)
 
 	wait_event_killable_timeout(user->freed, metadata_settled(user, bytes, &charged),
 				    METADATA_WAIT);
-	return charged ? 0 : -EDQUOT;
+	if (charged)
+		return 0;
+	return fatal_signal_pending(current) ? -EINTR : -EDQUOT;
 }
 
 /**

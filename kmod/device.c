@@ -29,7 +29,7 @@ static size_t context_bytes(void)
 static int device_open(struct inode *inode, struct file *file)
 {
 	struct kcoll_context *ctx;
-	int err = -ENOMEM;
+	int err;
 
 	if (!current->mm)
 		return -EINVAL;
@@ -37,7 +37,8 @@ static int device_open(struct inode *inode, struct file *file)
 	if (!ctx)
 		return -ENOMEM;
 	ctx->owner = kcoll_owner_get_current();
-	if (!ctx->owner)
+	err = PTR_ERR_OR_ZERO(ctx->owner);
+	if (err)
 		goto free_ctx;
 	err = kcoll_account_metadata(ctx->owner->user, context_bytes());
 	if (err)

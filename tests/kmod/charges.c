@@ -85,6 +85,48 @@ TEST(regions_that_are_only_mapped_are_charged)
 	peer_end(&other);
 }
 
+/* A process that registers a page and ends, while this one maps the page. */
+static bool dead_process_but_mapped(int i)
+{
+	int pipes[2], status;
+	u64 cookie = 0;
+	bool mapped;
+	pid_t pid;
+
+	CHECK(!pipe(pipes));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		cookie = device_new(KCOLL_JOIN_USER, 0) < 0 ? 0 : reg(p, PAGE, KCOLL_READ);
+		if (!cookie)
+			_exit(errno);
+		_exit(write(pipes[1], &cookie, sizeof(cookie)) != sizeof(cookie) || pause());
+	}
+	close(pipes[1]);
+	if (read(pipes[0], &cookie, sizeof(cookie)) != sizeof(cookie)) {
+		close(pipes[0]);
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		errno = WEXITSTATUS(status);
+		return false;
+	}
+	close(pipes[0]);
+	mapped = map(cookie, 0, PAGE, PROT_READ) != MAP_FAILED;
+	i = errno;
+	CHECK(!kill(pid, SIGKILL));
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	errno = i;
+	return mapped;
+}
+
+/* What a region keeps of its process counts, too: the top of its page tables, beside the page that may be shown. */
+TEST(processes_that_have_ended_are_charged)
+{
+	parameter("max_metadata_mb", "4");
+	p = memory(SMALL, HUGE);
+	become(UID + 15);
+	CHECK(until_refused(dead_process_but_mapped, "processes") * 2 * PAGE <= LIMIT_MB << 20);
+}
+
 static bool opens(int i) { return open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC) >= 0; }
 
 TEST(descriptors_are_charged)

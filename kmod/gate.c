@@ -9,18 +9,26 @@
  *   1. active counts the tasks between kcoll_gate_enter() == 0 and kcoll_gate_leave().
  *   2. A task that arrives while others wait, waits behind them.
  *   3. Who makes room (leaving, or giving up a place that was just granted) lets in as many waiters
- * from the head as their own limits allow; so a waiter never sleeps while it could run.
+ *      from the head as their own limits allow; so a waiter never sleeps while it could run.
+ *   4. stuck counts at most the tasks inside that have been there for STUCK.
+ *
+ * A task inside may wait for a page that comes late or never: of a userfaultfd's handler, which may
+ * itself wait here, or of a file system's. While none leaves for STUCK, one more is let in: beyond
+ * the adaptive limit, not beyond one that was set.
  *
  * The adaptive limit takes a step every 16 passes: down when tasks wait longer for the lock than
  * they work under it, up when the lock is nearly free and a task had to queue.
  */
 #include <linux/cpumask.h>
+#include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
 #include "gate.h"
 #include "params.h"
 #include "trace.h"
+
+#define STUCK (2 * HZ)
 
 struct kcoll_waiter {
 	struct list_head link;
@@ -38,6 +46,7 @@ void kcoll_gate_init(struct kcoll_gate *gate)
 	spin_lock_init(&gate->lock);
 	INIT_LIST_HEAD(&gate->waiters);
 	gate->adaptive = min(4U, num_online_cpus());
+	gate->left_at = jiffies;
 }
 
 /* REQUIRES: gate->lock */
@@ -45,7 +54,7 @@ static unsigned int effective_limit(const struct kcoll_gate *gate, unsigned int 
 {
 	unsigned int configured = READ_ONCE(kcoll_param_gate_limit);
 
-	return own ?: configured ?: gate->adaptive;
+	return own ?: configured ?: gate->adaptive + gate->stuck;
 }
 
 /* REQUIRES: gate->lock */
@@ -65,6 +74,18 @@ static void let_in(struct kcoll_gate *gate)
 		smp_store_release(&waiter->granted, true);
 		wake_up_process(waiter->task);
 	}
+}
+
+/* A task has waited for STUCK: so long have those been inside that were when it came. */
+static void look_for_stuck(struct kcoll_gate *gate)
+{
+	spin_lock(&gate->lock);
+	if (time_after_eq(jiffies, gate->left_at + STUCK)) {
+		gate->stuck++;
+		gate->left_at = jiffies;
+		let_in(gate);
+	}
+	spin_unlock(&gate->lock);
 }
 
 /**
@@ -97,7 +118,8 @@ int kcoll_gate_enter(struct kcoll_gate *gate, unsigned int limit, unsigned int *
 		/* Pairs with the release in let_in(). */
 		if (smp_load_acquire(&waiter.granted) || fatal_signal_pending(current))
 			break;
-		schedule();
+		if (!schedule_timeout(STUCK))
+			look_for_stuck(gate);
 	}
 	__set_current_state(TASK_RUNNING);
 
@@ -142,6 +164,9 @@ void kcoll_gate_leave(struct kcoll_gate *gate, u64 lock_ns, u64 pin_ns)
 {
 	spin_lock(&gate->lock);
 	gate->active--;
+	gate->left_at = jiffies;
+	if (gate->stuck && lock_ns + pin_ns >= jiffies_to_nsecs(STUCK - 1))
+		gate->stuck--;
 	adapt(gate, lock_ns, pin_ns);
 	let_in(gate);
 	spin_unlock(&gate->lock);

@@ -10,6 +10,8 @@ struct kcoll_gate {
 	spinlock_t lock;       /* guards all of it */
 	unsigned int active;   /* tasks inside */
 	unsigned int adaptive; /* limit in use while none is configured */
+	unsigned int stuck;    /* tasks inside that no longer count against the limit */
+	unsigned long left_at; /* jiffies, when a task last left, or one more got stuck */
 	struct list_head waiters;
 	/* What the adaptive limit learns from, since its last step. */
 	unsigned int samples;

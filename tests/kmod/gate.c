@@ -320,6 +320,37 @@ TEST(the_limit_adapts_to_waits_for_the_lock)
 	scene_end();
 }
 
+/* As many as the gate lets in wait for pages that do not come; what needs other pages gets in beside them. */
+TEST(pages_that_never_come_hold_up_no_others)
+{
+	int cpus = sysconf(_SC_NPROCESSORS_ONLN), limit = cpus < 4 ? cpus : 4, i;
+	char *p = memory(SMALL, HUGE), byte;
+	pid_t pids[READERS];
+	double start;
+	u64 cookie;
+
+	memset(p, 5, HUGE);
+	scene(0);
+	cookie = reg_gated(p, HUGE, 0);
+	for (i = 0; i < limit; i++) {
+		pids[i] = reader(i);
+		CHECK_EQ(entered(SOON), i);
+	}
+	start = seconds_now();
+	CHECK(!copy(cookie, 0, &byte, 1, KCOLL_READ) && byte == 5);
+	printf("# the first copy beside them took %.1f s\n", seconds_now() - start);
+	/* They do not count any more: the next ones do not wait. */
+	start = seconds_now();
+	for (i = 0; i < 20; i++)
+		CHECK(!copy(cookie, i * PAGE, &byte, 1, KCOLL_READ));
+	CHECK(seconds_now() - start < 10);
+	for (i = 0; i < limit; i++) {
+		answer(i);
+		succeeds(pids[i]);
+	}
+	scene_end();
+}
+
 /* --- many tasks --- */
 
 static long p_reads(long *a) /* cookie, times */

@@ -229,6 +229,16 @@ int kcoll_account_charge(struct kcoll_owner *owner, unsigned long pages, bool fl
 }
 
 /**
+ * kcoll_account_hopeless() - whether so many pages exceed the owner's limit, whatever gives way
+ * @owner: the owner
+ * @pages: how many pages
+ */
+bool kcoll_account_hopeless(struct kcoll_owner *owner, unsigned long pages)
+{
+	return READ_ONCE(kcoll_param_memlock) == MEMLOCK_ENFORCE && pages > memlock_limit(owner);
+}
+
+/**
  * kcoll_account_uncharge() - gives pages of a charge back
  * @owner: the owner
  * @charge: the charge

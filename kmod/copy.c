@@ -153,10 +153,8 @@ static int move(struct kcoll_view *near, u64 offset, struct kcoll_far *far, u64 
 	} while (one == n && *moved < PAUSE &&
 		 kcoll_view_next(near, offset + *moved, left - *moved, &addr, &n));
 	pagefault_enable();
-	if (one < n)
-		err = fault_in(near, far, left - *moved);
 	far->clock->copy_ns += clock_read(far->clock) - t;
-	return err;
+	return one < n ? fault_in(near, far, left - *moved) : 0;
 }
 
 /*
@@ -172,7 +170,8 @@ static int move2_bounced(struct kcoll_view *near, u64 offset, struct kcoll_far *
 	int err;
 
 	if (!far->bounce)
-		far->bounce = kvmalloc(BOUNCE, GFP_KERNEL); /* as one piece of 16 pages it may fail */
+		far->bounce =
+			kvmalloc(BOUNCE, GFP_KERNEL); /* as one piece of 16 pages it may fail */
 	if (!far->bounce)
 		return -ENOMEM;
 	kcoll_view_let_go(far->view);
@@ -429,6 +428,8 @@ int kcoll_copy_batch(struct kcoll_context *ctx, struct kcoll_batch *args)
 		first = first ?: op.result;
 		if ((first && !(args->flags & KCOLL_CONTINUE)) || op.result == -EINTR)
 			break;
+		if (args->done < args->count && pause_point())
+			return first ?: -EINTR;
 	}
 	return first;
 }

@@ -130,7 +130,10 @@ static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args
 	}
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
-	mutex_lock(&ctx->lock);
+	if (mutex_lock_killable(&ctx->lock)) {
+		kcoll_domain_leave(domain);
+		return -EINTR;
+	}
 	if (ctx->domain)
 		err = -EBUSY;
 	else
@@ -224,7 +227,10 @@ int kcoll_register_region(struct kcoll_context *ctx, const struct kcoll_register
 	ranges = fetch_ranges(args, &n);
 	if (IS_ERR(ranges))
 		return PTR_ERR(ranges);
-	mutex_lock(&ctx->lock);
+	if (mutex_lock_killable(&ctx->lock)) {
+		kvfree(ranges);
+		return -EINTR;
+	}
 	region = create_region(ctx, args, ranges, n);
 	if (!IS_ERR(region)) {
 		percpu_ref_get(&region->ref); /* ours, for the rest of this function */
@@ -254,7 +260,8 @@ static int command_unregister(struct kcoll_context *ctx, const struct kcoll_unre
 
 	if (args->flags & ~KCOLL_NOWAIT)
 		return -EINVAL;
-	mutex_lock(&ctx->lock);
+	if (mutex_lock_killable(&ctx->lock))
+		return -EINTR;
 	list_for_each_entry(region, &ctx->regions, link) {
 		if (region->cookie == args->cookie) {
 			list_del_init(&region->link);

@@ -317,6 +317,8 @@ void kcoll_domain_unpublish(struct kcoll_region *region)
 	rhashtable_remove_fast(&region->domain->regions, &region->hash, domain_table);
 }
 
+#define SHOWN_AT_ONCE 64 /* regions between two points where others may run */
+
 /* REQUIRES: RCU read side */
 static void show(struct kcoll_region *region, struct seq_file *m)
 {
@@ -331,8 +333,8 @@ static void show(struct kcoll_region *region, struct seq_file *m)
 	seq_printf(m, "%d %u %llu %u %s%s %d %u %llu %llu %llu %ld\n", region->owner->pid,
 		   from_kuid_munged(seq_user_ns(m), region->euid), region->len, region->nsegments,
 		   region->direction & KCOLL_READ ? "r" : "",
-		   region->direction & KCOLL_WRITE ? "w" : "", atomic_read(&region->maps),
-		   live, drops, zaps, generation_now(&region->gen),
+		   region->direction & KCOLL_WRITE ? "w" : "", atomic_read(&region->maps), live,
+		   drops, zaps, generation_now(&region->gen),
 		   atomic_long_read(&region->owner->pinned_pages));
 }
 
@@ -345,14 +347,21 @@ void kcoll_domain_show_regions(struct seq_file *m)
 	struct rhashtable_iter iter;
 	struct kcoll_domain *domain;
 	struct kcoll_region *region;
+	unsigned int n;
 
 	mutex_lock(&domains_lock);
 	list_for_each_entry(domain, &all, all) {
 		rhashtable_walk_enter(&domain->regions, &iter);
 		rhashtable_walk_start(&iter);
-		while ((region = rhashtable_walk_next(&iter)))
+		for (n = 1; (region = rhashtable_walk_next(&iter)); n++) {
 			if (!IS_ERR(region))
 				show(region, m);
+			if (n % SHOWN_AT_ONCE)
+				continue;
+			rhashtable_walk_stop(&iter);
+			cond_resched();
+			rhashtable_walk_start(&iter);
+		}
 		rhashtable_walk_stop(&iter);
 		rhashtable_walk_exit(&iter);
 		cond_resched();

@@ -27,10 +27,20 @@
 #include <crypto/algapi.h>
 #endif
 
-/*
- * Pins pages of an address space whose mmap_lock the caller holds; *locked says whether it still
- * does. Where the function has a vmas argument, it also refuses to drop the lock for long-term
+/**
+ * kcoll_pin_remote() - pins pages of an address space
+ * @mm: the address space
+ * @start: the first page's address
+ * @n: how many pages
+ * @flags: FOLL_...
+ * @pages: out: the pages
+ * @locked: in: true; out: whether the caller still holds the mmap_lock
+ *
+ * Where the kernel's function has a vmas argument, it also refuses to drop the lock for long-term
  * pins.
+ *
+ * Context: mmap_lock of mm, for reading.
+ * Return: how many pages were pinned, or an errno.
  */
 static inline long kcoll_pin_remote(struct mm_struct *mm, unsigned long start, unsigned long n,
 				    unsigned int flags, struct page **pages, int *locked)
@@ -43,6 +53,14 @@ static inline long kcoll_pin_remote(struct mm_struct *mm, unsigned long start, u
 #endif
 }
 
+/**
+ * kcoll_vma_flags() - changes the flags of an area of memory
+ * @vma: the area
+ * @set: flags it gets
+ * @clear: flags it loses
+ *
+ * Context: mmap_lock for writing, or an area that is not published yet.
+ */
 static inline void kcoll_vma_flags(struct vm_area_struct *vma, unsigned long set,
 				   unsigned long clear)
 {
@@ -53,7 +71,10 @@ static inline void kcoll_vma_flags(struct vm_area_struct *vma, unsigned long set
 #endif
 }
 
-/* Drops the lock under which a fault handler was called, before it returns VM_FAULT_RETRY. */
+/**
+ * kcoll_release_fault_lock() - drops the lock under which a fault handler was called
+ * @vmf: the fault; the handler returns VM_FAULT_RETRY then
+ */
 static inline void kcoll_release_fault_lock(struct vm_fault *vmf)
 {
 #ifdef KCOLL_HAVE_RELEASE_FAULT_LOCK
@@ -63,9 +84,16 @@ static inline void kcoll_release_fault_lock(struct vm_fault *vmf)
 #endif
 }
 
-/* Mapping a page of 2 MiB as one: only where the page tables can mark such an entry as special. */
+/* Mapping 2 MiB as one: only where the page tables can mark such an entry as special. */
 #if defined(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP) && defined(CONFIG_TRANSPARENT_HUGEPAGE)
 #define KCOLL_HUGE_MAP 1
+/**
+ * kcoll_insert_huge() - maps 2 MiB as one
+ * @vmf: the fault
+ * @pfn: of their first page
+ *
+ * Return: VM_FAULT_NOPAGE or an error.
+ */
 static inline vm_fault_t kcoll_insert_huge(struct vm_fault *vmf, unsigned long pfn)
 {
 #ifdef KCOLL_HAVE_PFN_T
@@ -83,6 +111,12 @@ struct kcoll_uring_bytes {
 	u8 bytes[80];
 };
 
+/**
+ * kcoll_uring_payload() - where the bytes of a command are
+ * @cmd: the command
+ *
+ * Return: 80 bytes, which the submitter may change at any time.
+ */
 static inline const void *kcoll_uring_payload(const struct io_uring_cmd *cmd)
 {
 #if defined(KCOLL_HAVE_URING_SQE128_CMD)
@@ -94,6 +128,12 @@ static inline const void *kcoll_uring_payload(const struct io_uring_cmd *cmd)
 #endif
 }
 
+/**
+ * kcoll_uring_done() - completes a command
+ * @cmd: the command
+ * @ret: its result
+ * @issue_flags: what io_uring gave with it
+ */
 static inline void kcoll_uring_done(struct io_uring_cmd *cmd, ssize_t ret, unsigned int issue_flags)
 {
 #ifdef KCOLL_HAVE_URING_DONE32
@@ -105,6 +145,14 @@ static inline void kcoll_uring_done(struct io_uring_cmd *cmd, ssize_t ret, unsig
 
 typedef unsigned long (*kcoll_shrink_fn)(struct shrinker *shrinker, struct shrink_control *sc);
 
+/**
+ * kcoll_shrinker_start() - registers a shrinker
+ * @name: for debugfs
+ * @count: how much there is to free
+ * @scan: frees some
+ *
+ * Return: the shrinker, or ERR_PTR.
+ */
 static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shrink_fn count,
 						    kcoll_shrink_fn scan)
 {
@@ -135,7 +183,13 @@ static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shri
 	return shrinker;
 }
 
-/* has_capability_noaudit() of the initial user namespace, which Linux 7.3 does not export. */
+/**
+ * kcoll_has_capability() - whether a task has a capability in the initial user namespace
+ * @task: the task
+ * @cap: CAP_...
+ *
+ * has_capability_noaudit(), which Linux 7.3 does not export.
+ */
 static inline bool kcoll_has_capability(struct task_struct *task, int cap)
 {
 	const struct cred *cred = get_task_cred(task);
@@ -145,6 +199,12 @@ static inline bool kcoll_has_capability(struct task_struct *task, int cap)
 	return has;
 }
 
+/**
+ * kcoll_shrinker_stop() - frees a shrinker
+ * @shrinker: from kcoll_shrinker_start()
+ *
+ * Context: may sleep.
+ */
 static inline void kcoll_shrinker_stop(struct shrinker *shrinker)
 {
 #ifdef KCOLL_HAVE_SHRINKER_ALLOC

@@ -338,7 +338,7 @@ static int command_stats(struct kcoll_context *ctx, struct kcoll_stats *args)
 	return 0;
 }
 
-union args {
+union kcoll_args {
 	struct kcoll_info info;
 	struct kcoll_join join;
 	struct kcoll_register reg;
@@ -354,7 +354,7 @@ union args {
 	};
 };
 
-static int run(struct kcoll_context *ctx, unsigned int nr, union args *args)
+static int run(struct kcoll_context *ctx, unsigned int nr, union kcoll_args *args)
 {
 	switch (nr) {
 	case _IOC_NR(KCOLL_INFO):
@@ -417,7 +417,7 @@ static noinline long run_any(struct kcoll_context *ctx, unsigned int cmd, void _
 {
 	unsigned int nr = _IOC_NR(cmd);
 	size_t known = struct_size_of(nr);
-	union args args;
+	union kcoll_args args;
 	u32 size;
 	int err, ret;
 

@@ -35,7 +35,12 @@ struct kcoll_context {
 	struct rb_root attachments; /* of struct kcoll_attachment, by their indices */
 };
 
-/* A descriptor that was passed on or inherited opens nothing. */
+/**
+ * context_is_ours() - whether a descriptor was opened by the process that uses it
+ * @ctx: the descriptor
+ *
+ * One that was passed on or inherited opens nothing.
+ */
 static inline bool context_is_ours(const struct kcoll_context *ctx)
 {
 	return current->mm && ctx->owner->mm == current->mm;

@@ -57,12 +57,24 @@ void kcoll_domain_unpublish(struct kcoll_region *region);
 void kcoll_domain_show_regions(struct seq_file *m);
 void kcoll_domain_sum_all(struct kcoll_stats *sum);
 
-/* Cookies are random: they are their own hash. */
+/**
+ * domain_hash() - the hash of a cookie, which is random: itself
+ * @cookie: the cookie
+ * @len: unused
+ * @seed: unused
+ */
 static inline u32 domain_hash(const void *cookie, u32 len, u32 seed)
 {
 	return *(const u64 *)cookie;
 }
 
+/**
+ * domain_compare() - compares a region's cookie with the one that is looked up
+ * @arg: the latter
+ * @region: the region
+ *
+ * Return: 0: equal.
+ */
 static inline int domain_compare(struct rhashtable_compare_arg *arg, const void *region)
 {
 	return ((const struct kcoll_region *)region)->cookie != *(const u64 *)arg->key;
@@ -77,7 +89,14 @@ static const struct rhashtable_params domain_table __maybe_unused = {
 	.automatic_shrinking = true,
 };
 
-/* REQUIRES: rcu_read_lock() */
+/**
+ * domain_find() - finds a region by its cookie
+ * @domain: the domain
+ * @cookie: of the region
+ *
+ * Context: rcu_read_lock().
+ * Return: the region, without a reference; NULL: there is none.
+ */
 static inline struct kcoll_region *domain_find(struct kcoll_domain *domain, u64 cookie)
 {
 	return rhashtable_lookup(&domain->regions, &cookie, domain_table);

@@ -27,17 +27,34 @@ void kcoll_generation_free(struct kcoll_generation *gen);
 void kcoll_generation_pool_exit(struct kcoll_generation_pool *pool);
 struct page *kcoll_generation_page(const struct kcoll_generation *gen);
 
-/* Writers are serialized by the region's lock; peers read it without any. */
+/**
+ * generation_now() - the generation of a region
+ * @gen: its place
+ *
+ * Writers are serialized by the region's lock; peers read it without any.
+ */
 static inline u64 generation_now(const struct kcoll_generation *gen)
 {
 	return READ_ONCE(*gen->slot);
 }
 
+/**
+ * generation_bump() - begins the next generation
+ * @gen: the region's place
+ *
+ * Context: region->lock.
+ */
 static inline void generation_bump(struct kcoll_generation *gen)
 {
 	WRITE_ONCE(*gen->slot, *gen->slot + 1);
 }
 
+/**
+ * generation_end() - ends the last generation: the region is dead
+ * @gen: the region's place
+ *
+ * Context: region->lock.
+ */
 static inline void generation_end(struct kcoll_generation *gen)
 {
 	WRITE_ONCE(*gen->slot, (*gen->slot + 1) | KCOLL_GEN_DEAD);

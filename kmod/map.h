@@ -25,13 +25,20 @@ struct work_struct;
 #define MAP_MAX_BYTES (MAP_GENERATION - MAP_SLACK)
 #define MAP_MAX_INDEX ((1U << 22) - 1)
 
-/* Where a region starts in the space of mmap offsets. */
+/**
+ * map_base() - where a region starts in the space of mmap offsets
+ * @region: the region
+ */
 static inline u64 map_base(const struct kcoll_region *region)
 {
 	return ((u64)region->map_index << MAP_INDEX_SHIFT) +
 	       (region->segments[0].start & (WINDOW_SIZE - 1));
 }
 
+/**
+ * mapped_region() - the region that an area of memory shows
+ * @vma: the area
+ */
 static inline struct kcoll_region *mapped_region(const struct vm_area_struct *vma)
 {
 	return ((struct kcoll_mapping *)vma->vm_private_data)->region;

@@ -7,8 +7,14 @@
 
 #include "region.h"
 
-/*
- * Notes: what a task's attempt to pin for an address ended with, for the fault that it repeats
+/**
+ * note_leave() - leaves a note for the fault that this task will repeat
+ * @region: the region
+ * @address: the owner's, of the page
+ * @err: what the attempt to pin it ended with
+ * @until: jiffies; not 0: the wait for a page that others hold goes on until then
+ *
+ * A note says what a task's attempt to pin for an address ended with, for the fault that it repeats
  * then; or until when it goes on waiting for a page that others hold, if a signal ended the attempt
  * (err is 0). There are few: a note that others displace makes its fault try once more.
  */
@@ -25,7 +31,13 @@ static inline void note_leave(struct kcoll_region *region, unsigned long address
 	spin_unlock(&region->lock);
 }
 
-/* Takes the note of this task and address away; all 0: there is none. */
+/**
+ * note_take() - takes the note of this task and address away
+ * @region: the region
+ * @address: the owner's, of the page
+ *
+ * Return: the note; all 0: there is none.
+ */
 static inline struct kcoll_fault_note note_take(struct kcoll_region *region, unsigned long address)
 {
 	struct kcoll_fault_note taken = {};

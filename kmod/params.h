@@ -8,8 +8,8 @@
 
 #include <linux/types.h>
 
-enum pin_mode { PIN_LAZY, PIN_EAGER, PIN_NEVER };
-enum memlock_mode { MEMLOCK_ENFORCE, MEMLOCK_ACCOUNT, MEMLOCK_OFF };
+enum kcoll_pin_mode { PIN_LAZY, PIN_EAGER, PIN_NEVER };
+enum kcoll_memlock_mode { MEMLOCK_ENFORCE, MEMLOCK_ACCOUNT, MEMLOCK_OFF };
 
 extern uint kcoll_param_pin_mode;
 extern uint kcoll_param_gate_limit;

@@ -83,6 +83,11 @@ struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page);
 
 #define DROP_BATCH 64 /* sets that are dropped before others may have the region's lock */
 
+/**
+ * pinset_covers() - whether a set has a page
+ * @set: the set
+ * @va: the owner's address of the page
+ */
 static inline bool pinset_covers(const struct kcoll_pinset *set, unsigned long va)
 {
 	return va - set->start < (unsigned long)set->pages << PAGE_SHIFT;
@@ -124,6 +129,10 @@ static inline struct kcoll_pinset *pinset_tryget(struct kcoll_region *region, un
 	return set;
 }
 
+/**
+ * pinset_put() - gives a reference back
+ * @set: from pinset_tryget() or kcoll_pinset_pin()
+ */
 static inline void pinset_put(struct kcoll_pinset *set)
 {
 	percpu_ref_put(&set->ref);

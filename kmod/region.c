@@ -17,7 +17,12 @@
  *   region->map_sem                            (a peer's fault: below the peer's mmap_lock)
  *   i_mmap_rwsem, page table locks             zapping, inserting
  *   region->lock                               (also in invalidations, below any lock of mm)
- *   sets_lock | users_lock | gate->lock | dying->lock | the lock of region->sets
+ *   sets_lock | users_lock | gate->lock | the lock of region->sets
+ *   dying->lock                                (also below users_lock)
+ *
+ * Outside of these, each held for a look-up only and with nothing allocated: owners_lock and
+ * domains_lock (mutexes), users' table_lock outside users_lock, attach_lock (in mmap()), and
+ * slots_lock of the generations.
  *
  * A fault drops the peer's mmap_lock before it takes a slot->lock. No task sleeps holding
  * region->lock. Only UNREGISTER waits for a pin set's last user; it holds no lock then

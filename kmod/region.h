@@ -117,7 +117,7 @@ struct kcoll_region {
 	atomic_t maps;	    /* how many mappings; written under lock */
 	struct page *blank; /* what quiet mappings show instead of nothing; set with the first */
 	bool blanks;	    /* some may show it; under map_sem */
-	struct kcoll_fault_note notes[1 << NOTE_BITS]; /* under lock; see map.c */
+	struct kcoll_fault_note notes[1 << NOTE_BITS]; /* under lock; see note.h */
 	/* read: a fault inserts pages; write: they are zapped, or 2 MiB are inserted as one */
 	struct rw_semaphore map_sem;
 };
@@ -137,6 +137,11 @@ struct kcoll_segment *kcoll_region_segment(struct kcoll_region *region, u64 offs
 int kcoll_region_count(void);
 void kcoll_region_wait_none(void);
 
+/**
+ * region_slot() - the slot that a window shares with others
+ * @region: the region
+ * @window: index of the window
+ */
 static inline struct kcoll_slot *region_slot(struct kcoll_region *region, unsigned long window)
 {
 	return &region->slots[window & (region->nslots - 1)];

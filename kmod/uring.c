@@ -17,7 +17,7 @@
 
 #define COMMAND_BYTES sizeof(struct kcoll_uring_bytes)
 
-union command {
+union kcoll_command {
 	struct kcoll_copy copy;
 	struct kcoll_copy2 copy2;
 	struct kcoll_register reg;
@@ -28,7 +28,7 @@ union command {
 };
 
 /* Exactly the size that this kernel knows: the rest of the command area has no rule of its own. */
-static bool size_is(const union command *command, size_t size)
+static bool size_is(const union kcoll_command *command, size_t size)
 {
 	return command->size == size && !memchr_inv(command->bytes + size, 0, COMMAND_BYTES - size);
 }
@@ -76,7 +76,7 @@ static ssize_t run_register(struct kcoll_context *ctx, const struct kcoll_regist
 	return kcoll_register_region(ctx, args, &cookie);
 }
 
-static ssize_t run(struct kcoll_context *ctx, u32 op, union command *command, bool inline_now)
+static ssize_t run(struct kcoll_context *ctx, u32 op, union kcoll_command *command, bool inline_now)
 {
 	switch (op) {
 	case KCOLL_COPY:
@@ -107,7 +107,7 @@ int kcoll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct kcoll_context *ctx = cmd->file->private_data;
 	bool inline_now = issue_flags & IO_URING_F_NONBLOCK;
-	union command command;
+	union kcoll_command command;
 	ssize_t ret;
 
 	if (!(issue_flags & IO_URING_F_SQE128))

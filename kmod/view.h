@@ -39,7 +39,14 @@ int kcoll_view_span(struct kcoll_view *view, u64 offset, u64 want, void **addr, 
 bool kcoll_view_next(struct kcoll_view *view, u64 offset, u64 want, void **addr, size_t *n);
 void kcoll_view_let_go(struct kcoll_view *view);
 
-/* REQUIRES: the caller holds a reference to the region. total: bytes of the whole command. */
+/**
+ * view_init() - begins to walk through a region's memory
+ * @view: the view, for view_exit()
+ * @region: the region, to which the caller holds a reference
+ * @stats: where misses are counted
+ * @write: whether bytes are written to the region
+ * @total: bytes of the whole command
+ */
 static inline void view_init(struct kcoll_view *view, struct kcoll_region *region,
 			     struct kcoll_counters *stats, bool write, u64 total)
 {
@@ -51,6 +58,10 @@ static inline void view_init(struct kcoll_view *view, struct kcoll_region *regio
 				     .around = ULONG_MAX };
 }
 
+/**
+ * view_exit() - the opposite
+ * @view: the view
+ */
 static inline void view_exit(struct kcoll_view *view)
 {
 	kcoll_view_let_go(view);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Permissions: users, namespaces, domains, cookies, descriptors. */
 #include <grp.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include "kcoll_test.h"
@@ -415,6 +416,20 @@ TEST(memory_of_block_devices_is_refused)
 	if (p == MAP_FAILED)
 		skip("no block device");
 	cookie = reg(p, PAGE, KCOLL_READ);
+	CHECK(cookie);
+	CHECK_ERR(copy(cookie, 0, x, 8, KCOLL_READ), EOPNOTSUPP);
+	CHECK(!unreg(cookie));
+}
+
+/* Every process has these pages in common. */
+TEST(memory_of_the_kernel_is_refused)
+{
+	char *vdso = (char *)getauxval(AT_SYSINFO_EHDR), x[8];
+	u64 cookie;
+
+	if (!vdso)
+		skip("no [vdso]");
+	cookie = reg(vdso, PAGE, KCOLL_READ);
 	CHECK(cookie);
 	CHECK_ERR(copy(cookie, 0, x, 8, KCOLL_READ), EOPNOTSUPP);
 	CHECK(!unreg(cookie));

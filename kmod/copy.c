@@ -106,6 +106,7 @@ struct kcoll_far {
 	struct iov_iter *iter;
 	struct kcoll_view *view;
 	u64 offset;   /* in the view's region */
+	size_t ask;   /* bytes of iter to be brought in when some are missing */
 	void *bounce; /* BOUNCE bytes, once they are needed */
 	struct kcoll_clock *clock;
 };
@@ -117,7 +118,7 @@ struct kcoll_far {
  */
 static int fault_in(struct kcoll_view *near, struct kcoll_far *far, u64 left)
 {
-	size_t n = min_t(u64, left, FAULT_IN), missing;
+	size_t n = min_t(u64, left, far->ask), missing;
 
 	if (!near->may_sleep)
 		return -EAGAIN;
@@ -231,6 +232,8 @@ static int copy_bytes(struct kcoll_view *near, u64 offset, struct kcoll_far *far
 
 		err = far->view ? move2(near, offset, far, left, &moved) :
 				  move(near, offset, far, left, &moved);
+		/* What was brought in may be gone again, as in a mapping whose owner may pin little. */
+		far->ask = moved ? FAULT_IN : PAGE_SIZE;
 		*done += moved;
 		offset += moved;
 		far->offset += moved;
@@ -250,7 +253,7 @@ static int run_iter(struct kcoll_context *ctx, struct kcoll_region *region, stru
 		    struct iov_iter *iter, bool may_sleep)
 {
 	struct kcoll_clock clock = clock_start(ctx);
-	struct kcoll_far caller = { .iter = iter, .clock = &clock };
+	struct kcoll_far caller = { .iter = iter, .ask = FAULT_IN, .clock = &clock };
 	u64 total = iov_iter_count(iter);
 	struct kcoll_view view;
 	int err;

@@ -96,6 +96,28 @@ TEST(rlimit_is_enforced_and_copies_go_on_uncached)
 	wait_unpinned(0);
 }
 
+/* A copy brings in a part of a mapping, for which other parts of it are dropped, perhaps the first that it needs. */
+static void copy_into_mapping(size_t allowed, size_t n)
+{
+	char *from = memory(SMALL, HUGE), *to = memory(SMALL, HUGE), *m;
+	u64 source, target;
+
+	fill(from, n, 3);
+	memset(to, 0, HUGE);
+	limited(allowed);
+	source = reg(from, HUGE, KCOLL_READ);
+	target = reg(to, HUGE, KCOLL_READ | KCOLL_WRITE);
+	CHECK(source && target);
+	m = map(target, 0, HUGE, PROT_READ | PROT_WRITE);
+	CHECK(m != MAP_FAILED);
+	alarm(60);
+	CHECK(!copy(source, 0, m, n, KCOLL_READ));
+	alarm(0);
+	CHECK(filled(to, n, 3, 0));
+}
+TEST(copies_into_mappings_end_without_an_allowance) { copy_into_mapping(0, HUGE / 4); }
+TEST(copies_into_mappings_end_with_less_than_a_window) { copy_into_mapping(HUGE / 2, HUGE); }
+
 TEST(the_coldest_set_is_dropped_for_others)
 {
 	char *p = memory(SMALL, 4 * HUGE), *x = memory(SMALL, HUGE);

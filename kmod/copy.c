@@ -232,7 +232,7 @@ static int copy_bytes(struct kcoll_view *near, u64 offset, struct kcoll_far *far
 
 		err = far->view ? move2(near, offset, far, left, &moved) :
 				  move(near, offset, far, left, &moved);
-		/* What was brought in may be gone again, as in a mapping whose owner may pin little. */
+		/* What came in may be gone again, as in a mapping whose owner may pin little. */
 		far->ask = moved ? FAULT_IN : PAGE_SIZE;
 		*done += moved;
 		offset += moved;

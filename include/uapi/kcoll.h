@@ -14,12 +14,17 @@
  *
  * Errors that every command knows: EPERM (the descriptor was opened by another process: it is not
  * inherited), EFAULT, EINVAL, EINTR (killed), ENOMEM. Commands that name a region: ENOENT (no such
- * cookie in this domain, or unregistered), EACCES (another user's, or not in that direction), ESRCH
- * (the owner is gone).
+ * cookie in this domain, or unregistered; UNREGISTER: not registered with this descriptor); but for
+ * UNREGISTER also EACCES (another user's, or not in that direction). COPY, COPY2 and BATCH: ESRCH
+ * (the owner is gone), EOPNOTSUPP (memory that cannot be pinned: see REGISTER).
  *
- * The generation of a region moves on whenever its owner may have changed which memory is there, or
- * its protection, whether or not any of it was pinned. So what was accessed in a generation that
- * still holds is what is there. Writes to the memory do not move it, nor does a fork.
+ * The generation of a region moves on when pages that are there are unmapped, moved, discarded,
+ * swapped out, migrated or replaced (copy on write, as by the first write after a fork), or their
+ * protection changes, whether or not any of them was pinned. So what was accessed in a generation
+ * that still holds is what is there. It does not move on when stores change the contents of a page
+ * in place, when memory appears where nothing was, nor when the kernel write-protects pages whose
+ * contents stay: at a fork, or to clean them. It may move on although nothing changed, for huge
+ * pages at a fork, and with automatic NUMA balancing.
  */
 #ifndef _UAPI_KCOLL_H
 #define _UAPI_KCOLL_H
@@ -59,7 +64,8 @@ struct kcoll_info {
  * EBUSY). Regions of a domain can be reached only through descriptors of the same domain, so that a
  * cookie alone opens nothing. The key is the secret that the members share; all zero is refused.
  * With KCOLL_JOIN_USER it must be all zero: who calls so with the same effective user, in the same
- * user namespace, shares a domain. A descriptor that joins none has one of its own.
+ * user namespace, shares a domain. A descriptor that joins none has one of its own. EDQUOT: see
+ * REGISTER.
  */
 struct kcoll_join {
 	__u32 size;
@@ -79,11 +85,14 @@ struct kcoll_range {
 
 /*
  * REGISTER: makes a region of one range or, with KCOLL_VECTOR, of several, which then count as one
- * consecutive space in the order given. EOPNOTSUPP: the range holds memory of a file other than
- * shared memory and huge pages, or device memory. EDQUOT: the process has max_regions regions, or
- * max_ranges ranges in them, or they take all of the kernel memory that the user may have
- * (max_metadata_mb), on which open(), JOIN and ATTACH draw, too. ENOMEM with KCOLL_EAGER: more than
- * may be pinned. Limits on pinned memory fail no other command and no access: copies do without,
+ * consecutive space in the order given. Memory that can be pinned is anonymous, or of regular files
+ * of tmpfs (shared memory) or hugetlbfs. With KCOLL_EAGER (or pin_mode 1) REGISTER fails where a
+ * page cannot be pinned: EOPNOTSUPP: it is other memory, of a file, a device or the kernel; EFAULT:
+ * nothing is mapped there; ENOMEM: a limit, others hold the page, or the process keeps changing its
+ * memory. Otherwise the first two fail the accesses. EDQUOT: the process has max_regions regions,
+ * or max_ranges ranges in them; or the regions, descriptors, processes and domains of the user take
+ * all of the kernel memory that it may have (max_metadata_mb), on which open(), JOIN and ATTACH
+ * draw, too. Limits on pinned memory fail no other command and no access: copies do without,
  * mappings become slow.
  */
 struct kcoll_register {
@@ -101,7 +110,8 @@ struct kcoll_register {
 
 /*
  * UNREGISTER: when it returns, no peer reads or writes the memory any more, unless KCOLL_NOWAIT. It
- * waits for peers that move bytes, for none that waits itself.
+ * waits for peers that move bytes, or whose page tables are changed for a fault; for none that
+ * waits for user space.
  */
 struct kcoll_unregister {
 	__u32 size;
@@ -111,8 +121,8 @@ struct kcoll_unregister {
 
 /*
  * COPY: region to caller (KCOLL_READ) or caller to region (KCOLL_WRITE); exactly one of the two.
- * With KCOLL_VECTOR addr names an array of len struct iovec (2 GiB - 4 KiB together at most). On an
- * error `done` says how many bytes were copied before it. ERANGE: beyond the end of the region.
+ * With KCOLL_VECTOR addr names an array of len struct iovec (less than 2 GiB - 4 KiB together). On
+ * an error `done` says how many bytes were copied before it. ERANGE: beyond the end of the region.
  */
 struct kcoll_copy {
 	__u32 size;
@@ -155,8 +165,9 @@ struct kcoll_op {
 #define KCOLL_CONTINUE (1U << 0) /* BATCH: go on after an operation that failed */
 
 /*
- * BATCH: operations in the order given. Stops at the first that fails, unless KCOLL_CONTINUE;
- * `done` counts those that were tried. Returns the first error.
+ * BATCH: operations in the order given. Stops at the first that fails, unless KCOLL_CONTINUE, and
+ * when it is killed (EINTR, if none failed before). `done` counts those that were tried. Returns
+ * the first error.
  */
 struct kcoll_batch {
 	__u32 size;
@@ -186,19 +197,21 @@ struct kcoll_sync {
  * map_offset keeps the region's place within a huge page. A region can be mapped if it may be read
  * and each of its ranges starts and ends on a page; map_offset is 0 otherwise. A mapping is not
  * inherited, cannot be made executable, nor writable later; it outlives its descriptor. EDQUOT: too
- * many regions that are no more are still mapped by processes of this user. After an
- * invalidation it may show the old pages for some milliseconds: SYNC ends that, and the generation
- * says that it happened.
+ * many regions that are no more are still mapped by processes of this user. After an invalidation
+ * it may show the old pages for a while, usually some milliseconds: SYNC ends that, and the
+ * generation says that it happened.
  *
- * A load or store that cannot be served (the region is no more, or its owner has nothing mapped
- * there that can be pinned) raises SIGBUS. A limit on pinned memory does not: other pages are then
- * dropped for it. In mappings made after an ATTACH with KCOLL_QUIET it does not: it meets a page
- * that is no memory of the owner's and that all such mappings of the region share. Before that page
- * appears the generation moves on, unless the region is no more, which its generation says. The
- * page stays until SYNC removes it; then the next access tries again. So what was loaded or stored
- * is the owner's memory if the generation is still, and not dead, the one that SYNC has returned,
- * or ATTACH before the mapping was made. A generation that was only read from its page does not
- * tell that: it may have moved while the old pages, or that page, are shown.
+ * A load or store that cannot be served (the region is no more, its owner has nothing mapped there
+ * that can be pinned, or that it may write if the region has KCOLL_WRITE, or others hold the page
+ * for a second, as direct I/O does) raises SIGBUS. A
+ * limit on pinned memory does not: other pages are then dropped for it. In mappings made after an
+ * ATTACH with KCOLL_QUIET no access does: it meets a page that is no memory of the owner's and that
+ * all such mappings of the region share. Before that page appears the generation moves on, unless
+ * the region is no more, which its generation says. The page stays until SYNC removes it; then the
+ * next access tries again. So what was loaded or stored is the owner's memory if the generation is
+ * still, and not dead, the one that SYNC has returned, or ATTACH before the mapping was made. A
+ * generation that was only read from its page does not tell that: it may have moved while the old
+ * pages, or that page, are shown.
  */
 #define KCOLL_QUIET (1U << 0) /* ATTACH: mappings through this descriptor raise no signal */
 

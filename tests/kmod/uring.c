@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The commands through io_uring: run at submission, by workers, many at once, refused, cancelled by death. */
+/*
+ * The commands through io_uring: run at submission, by workers, by the kernel's submission thread, many at once,
+ * refused, cancelled by death, and stalled while their process goes on.
+ */
 #include <liburing.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
 
 #include "kcoll_test.h"
 
@@ -243,5 +248,252 @@ TEST(uring_dies_with_copies_in_flight)
 	CHECK(!unreg(cookie));
 	CHECK_EQ(pinned_pages(), 0);
 }
+
+/* --- rings of others --- */
+
+/* Another process may submit on a ring, but not with the descriptor. */
+TEST(an_inherited_ring_does_not_lend_the_descriptor)
+{
+	static const unsigned int by[] = {0, IOSQE_ASYNC};
+	char *p = memory(SMALL, HUGE), x[1000];
+	u64 cookie = reg(p, HUGE, KCOLL_READ | KCOLL_EAGER);
+	int i, status;
+	pid_t pid;
+
+	fill(p, HUGE, 5);
+	ring_new(8, IORING_SETUP_SQE128);
+	CHECK_EQ(copy_now(cookie, 0, x, sizeof(x), KCOLL_READ, 0), sizeof(x));
+	fill(x, sizeof(x), 7);
+	pid = fork();
+	if (!pid) {
+		for (i = 0; i < 2; i++)
+			CHECK_EQ(copy_now(cookie, 0, x, sizeof(x), KCOLL_READ, by[i]), -EPERM);
+		CHECK(filled(x, sizeof(x), 7, 0));
+		/* With a descriptor of its own it is a peer like others. */
+		device_again();
+		for (i = 0; i < 2; i++) {
+			memset(x, 0, sizeof(x));
+			CHECK_EQ(copy_now(cookie, 9, x, sizeof(x), KCOLL_READ, by[i]), sizeof(x));
+			CHECK(filled(x, sizeof(x), 5, 9));
+		}
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK(!unreg(cookie));
+}
+
+TEST(the_submission_thread_copies)
+{
+	char *p = memory(SMALL, 2 * HUGE), *x = memory(SMALL, 2 * HUGE);
+	u64 cookie = reg(p, 2 * HUGE, KCOLL_READ | KCOLL_WRITE);
+
+	fill(p, 2 * HUGE, 1);
+	ring_new(8, IORING_SETUP_SQE128 | IORING_SETUP_SQPOLL);
+	trace_begin("kcoll_uring/enable");
+	CHECK_EQ(copy_now(cookie, 10, x, 50000, KCOLL_READ, 0), 50000); /* a miss: by a worker */
+	CHECK(filled(x, 50000, 1, 10));
+	CHECK_EQ(copy_now(cookie, 20, x, 49999, KCOLL_READ, 0), 49999);
+	CHECK(filled(x, 49999, 1, 20));
+	CHECK_EQ(file_count(TRACE, "inline=0 ret=50000"), 1);
+	CHECK_EQ(file_count(TRACE, "inline=1 ret=49999"), 1);
+	trace_end("kcoll_uring/enable");
+	fill(x, 2 * HUGE, 2);
+	CHECK_EQ(copy_now(cookie, 0, x, 2 * HUGE, KCOLL_WRITE, IOSQE_ASYNC), 2 * HUGE);
+	CHECK(filled(p, 2 * HUGE, 2, 0));
+	CHECK_EQ(copy_now(cookie, 0, (void *)8, 8, KCOLL_READ, 0), -EFAULT);
+	CHECK(!unreg(cookie));
+}
+
+/* --- workers stalled in a copy: their buffers' pages never come in --- */
+
+enum { STALLED = 2, SOON = 20 /* seconds, on a loaded machine */ };
+static u64 regions[STALLED];
+static int stalls[2], go[2];
+static unsigned int ring_flags;
+static bool by_kernel; /* not copies, but reads as the kernel itself has them */
+
+static void queue_read(void *addr, size_t len, u64 data)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+	int zeros = open("/dev/zero", O_RDONLY);
+
+	CHECK(sqe && zeros >= 0);
+	memset(sqe, 0, 128);
+	io_uring_prep_read(sqe, zeros, addr, len, 0);
+	sqe->flags = IOSQE_ASYNC;
+	sqe->user_data = data;
+}
+
+/* Returns when the workers have stalled, and the owner says so. */
+static void stall(void)
+{
+	struct uffd_msg message;
+	char *missing, byte;
+	int faults, i;
+
+	ring_new(8, IORING_SETUP_SQE128 | ring_flags);
+	missing = memory_missing(HUGE, &faults);
+	for (i = 0; i < STALLED; i++) {
+		if (by_kernel)
+			queue_read(missing + i * 8 * PAGE, 8192, i);
+		else
+			queue_copy(regions[i], 0, missing + i * 8 * PAGE, 8192, KCOLL_READ, i, IOSQE_ASYNC);
+	}
+	CHECK_EQ(io_uring_submit(&ring), STALLED);
+	for (i = 0; i < STALLED; i++)
+		CHECK_EQ(read(faults, &message, sizeof(message)), sizeof(message));
+	CHECK(write(stalls[1], "x", 1) == 1 && read(go[0], &byte, 1) == 1);
+}
+
+static void *stalls_then_exits(void *unused)
+{
+	stall();
+	return NULL;
+}
+
+static void its_thread_exits(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, stalls_then_exits, NULL) && !pthread_join(thread, NULL));
+}
+
+static void it_execs(void)
+{
+	stall();
+	CHECK(!execl("/bin/true", "true", NULL)); /* returns only if it fails */
+}
+
+static void it_closes_both(void)
+{
+	char *p = memory(SMALL, HUGE), x[100];
+	u64 cookie;
+
+	stall();
+	io_uring_queue_exit(&ring);
+	device_again();
+	/* It goes on as if nothing had been. */
+	fill(p, HUGE, 3);
+	cookie = reg(p, HUGE, KCOLL_READ);
+	CHECK(!copy(cookie, 1, x, sizeof(x), KCOLL_READ) && filled(x, sizeof(x), 3, 1));
+	ring_new(8, IORING_SETUP_SQE128);
+	CHECK_EQ(copy_now(cookie, 2, x, sizeof(x), KCOLL_READ, IOSQE_ASYNC), sizeof(x));
+	CHECK(filled(x, sizeof(x), 3, 2) && !unreg(cookie));
+}
+
+/* Other commands of the ring go on; then it exits. */
+static void it_submits_more(void)
+{
+	char *p = memory(SMALL, HUGE), x[100];
+	u64 cookie = reg(p, HUGE, KCOLL_READ | KCOLL_EAGER);
+
+	fill(p, HUGE, 3);
+	stall();
+	CHECK_EQ(copy_now(cookie, 1, x, sizeof(x), KCOLL_READ, 0), sizeof(x));
+	CHECK(filled(x, sizeof(x), 3, 1) && !unreg(cookie));
+}
+
+static void unregisters_soon(u64 cookie)
+{
+	double start = seconds_now();
+
+	CHECK(!unreg(cookie));
+	printf("# UNREGISTER took %.3f s\n", seconds_now() - start);
+	CHECK(seconds_now() - start < SOON);
+}
+
+/* Whether a child ends in some seconds. */
+static bool ends_in(pid_t pid, double seconds)
+{
+	double end = seconds_now() + seconds;
+	int status;
+
+	while (!waitpid(pid, &status, WNOHANG)) {
+		if (seconds_now() > end)
+			return false;
+		usleep(1000);
+	}
+	CHECK(!status || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+	return true;
+}
+
+/* The same; if it does not, a kill does it. */
+static bool ends_or_is_killed(pid_t pid, double seconds)
+{
+	if (ends_in(pid, seconds))
+		return true;
+	kill(pid, SIGKILL);
+	CHECK(ends_in(pid, SOON));
+	return false;
+}
+
+static pid_t stalled_process(void (*how)(void))
+{
+	char byte;
+	pid_t pid;
+
+	CHECK(!pipe2(stalls, O_CLOEXEC) && !pipe2(go, O_CLOEXEC));
+	pid = fork();
+	if (!pid) {
+		device_again();
+		how();
+		_exit(0);
+	}
+	close(stalls[1]);
+	CHECK(read(stalls[0], &byte, 1) == 1);
+	return pid;
+}
+
+/*
+ * The owner is held neither while workers of a peer are stalled, nor while that goes on to its end. Returns whether it
+ * gets there in `seconds`.
+ */
+static bool goes_on_while_stalled(void (*how)(void), double seconds)
+{
+	char *p = memory(SMALL, HUGE);
+	pid_t pid;
+	int i;
+
+	fill(p, HUGE, 1);
+	for (i = 0; i < STALLED; i++)
+		CHECK(regions[i] = reg(p, HUGE, KCOLL_READ));
+	pid = stalled_process(how);
+	unregisters_soon(regions[0]);
+	CHECK(write(go[1], "x", 1) == 1);
+	unregisters_soon(regions[1]);
+	CHECK_EQ(pinned_pages(), 0);
+	return ends_or_is_killed(pid, seconds);
+}
+TEST(a_process_exits_while_its_workers_are_stalled) { CHECK(goes_on_while_stalled(stall, SOON)); }
+TEST(a_ring_is_closed_while_its_workers_are_stalled) { CHECK(goes_on_while_stalled(it_closes_both, SOON)); }
+TEST(a_ring_goes_on_while_its_workers_are_stalled) { CHECK(goes_on_while_stalled(it_submits_more, SOON)); }
+TEST(a_submission_thread_goes_on_while_workers_are_stalled)
+{
+	ring_flags = IORING_SETUP_SQPOLL;
+	CHECK(goes_on_while_stalled(it_submits_more, SOON));
+}
+
+/*
+ * exec and the exit of a thread wait for the thread's workers, which io_uring asks to end, but not by a signal that
+ * kills: a page fault of the kernel goes on. So these are delayed until the page comes in or the process is killed,
+ * with copies no longer than with the kernel's own reads.
+ */
+static void delayed_as_by_reads(void (*how)(void))
+{
+	enum { DELAY = 3 };
+	bool ended;
+	pid_t pid;
+
+	by_kernel = true;
+	pid = stalled_process(how);
+	CHECK(write(go[1], "x", 1) == 1);
+	ended = ends_or_is_killed(pid, DELAY);
+	printf("# %s by stalled reads\n", ended ? "not delayed" : "delayed");
+	by_kernel = false;
+	CHECK(goes_on_while_stalled(how, ended ? SOON : DELAY) || !ended);
+}
+TEST(a_process_execs_while_its_workers_are_stalled) { delayed_as_by_reads(it_execs); }
+TEST(a_thread_exits_while_its_workers_are_stalled) { delayed_as_by_reads(its_thread_exits); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

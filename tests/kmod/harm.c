@@ -389,6 +389,118 @@ TEST(metadata_has_a_limit_for_each_user)
 	parameter("max_metadata_mb", "0");
 }
 
+/* --- registering in a loop --- */
+
+enum { CHURN_THREADS = 4, CHURN_RANGES = 128, CHURN_SECONDS = 5 };
+static char *churned;
+
+static u64 reg_churned(void)
+{
+	struct kcoll_range v[CHURN_RANGES];
+	int i;
+
+	for (i = 0; i < CHURN_RANGES; i++)
+		v[i] = (struct kcoll_range){(u64)churned, PAGE};
+	return reg_ranges(v, CHURN_RANGES, KCOLL_READ);
+}
+
+static long p_maps_instead(long *a) /* cookie, the mapping of before or 0: the mapping */
+{
+	if (a[1])
+		munmap((void *)a[1], PAGE);
+	return p_map((long[4]){a[0], 0, PAGE, PROT_READ});
+}
+
+static void *churns(void *peer)
+{
+	double end = seconds_now() + CHURN_SECONDS;
+	struct kcoll_unregister args = {.size = sizeof(args), .flags = KCOLL_NOWAIT};
+	long n, at = 0;
+
+	for (n = 0; seconds_now() < end; n++) {
+		CHECK(args.cookie = reg_churned());
+		if (n % 2) {
+			at = peer_call((struct peer *)peer, p_maps_instead, args.cookie, at);
+			CHECK(at > 0);
+		}
+		CHECK(!ioctl(device(), KCOLL_UNREGISTER, &args));
+	}
+	return (void *)n;
+}
+
+static void churn(int report)
+{
+	struct peer peers[CHURN_THREADS];
+	pthread_t threads[CHURN_THREADS];
+	int most = 0, i;
+	long rounds = 0;
+	void *n;
+
+	become(1236);
+	close(dev); /* not for peers to inherit: its regions would not end with it */
+	dev = -1;
+	for (i = 0; i < CHURN_THREADS; i++)
+		peers[i] = peer_new();
+	while (reg_churned())
+		most++;
+	CHECK_EQ(errno, EDQUOT);
+	CHECK(write(report, &most, sizeof(most)) == sizeof(most));
+	device_again(); /* ends them */
+	for (i = 0; i < CHURN_THREADS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, churns, &peers[i]));
+	for (i = 0; i < CHURN_THREADS; i++) {
+		CHECK(!pthread_join(threads[i], &n));
+		rounds += (long)n;
+	}
+	printf("# %ld regions registered, mapped and unregistered\n", rounds);
+	CHECK(rounds > 4 * most);
+}
+
+static int regions_alive(void)
+{
+	char line[200];
+	int n = -1;
+	FILE *f = fopen("/sys/kernel/debug/kcoll/stats", "r");
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "regions %d", &n);
+	fclose(f);
+	CHECK(n >= 0);
+	return n;
+}
+
+/*
+ * A process that registers, has peers map, and unregisters without waiting keeps no more regions alive than the limit
+ * of its kernel memory (max_metadata_mb) has room for.
+ */
+TEST(registering_in_a_loop_keeps_to_the_limit)
+{
+	int report[2], status, most, peak = 0, now;
+	pid_t pid;
+
+	parameter("max_metadata_mb", "1");
+	churned = memory(SMALL, HUGE);
+	CHECK(!pipe2(report, O_CLOEXEC));
+	pid = fork();
+	if (!pid) {
+		churn(report[1]);
+		_exit(0);
+	}
+	close(report[1]);
+	CHECK(read(report[0], &most, sizeof(most)) == sizeof(most));
+	while (!waitpid(pid, &status, WNOHANG)) {
+		now = regions_alive();
+		peak = now > peak ? now : peak;
+		usleep(1000);
+	}
+	parameter("max_metadata_mb", "0");
+	printf("# 1 MiB holds %d of them; %d were alive at most\n", most, peak);
+	CHECK_EQ(status, 0);
+	/* Each thread counts one before it is charged; each processor may free one that no longer is. */
+	CHECK(peak >= CHURN_THREADS && peak <= most + CHURN_THREADS + (int)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
 TEST(regions_that_are_gone_do_not_count)
 {
 	char *p = memory(SMALL, HUGE);

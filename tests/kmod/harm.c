@@ -7,6 +7,7 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <sys/klog.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -62,6 +63,52 @@ TEST(unloading_leaves_no_timer_behind)
 	/* Longer than the delay. */
 	usleep(1500000);
 	CHECK(reg(p, HUGE, KCOLL_READ));
+}
+
+/* What the kernel has logged since it was given a line. */
+static char *log_since(const char *line)
+{
+	static char log[1 << 20];
+	int n = klogctl(3 /* SYSLOG_ACTION_READ_ALL */, log, sizeof(log) - 1);
+	char *at;
+
+	CHECK(n >= 0);
+	log[n] = '\0';
+	at = strstr(log, line);
+	CHECK(at);
+	return at;
+}
+
+/* What users do, right or wrong, is not logged: they could fill the log. */
+TEST(the_log_has_a_line_of_loading_and_one_of_unloading)
+{
+	char *p = memory(SMALL, HUGE), mark[64], loaded[64], version[32] = "", *log, *last;
+	struct kcoll_info wrong = {.size = 1};
+	int file = open("/sys/module/kcoll/version", O_RDONLY);
+	u64 cookie;
+
+	CHECK(read(file, version, sizeof(version) - 1) > 0);
+	close(file);
+	snprintf(loaded, sizeof(loaded), "kcoll: version %.*s loaded\n", (int)strcspn(version, "\n"), version);
+	snprintf(mark, sizeof(mark), "test %d begins", getpid());
+	unload();
+	file_set("/dev/kmsg", mark);
+	loadable_again("");
+	device();
+	cookie = reg(p, HUGE, KCOLL_READ);
+	CHECK(!copy(cookie, 0, p + PAGE, PAGE, KCOLL_READ) && copy(cookie, HUGE, p, PAGE, KCOLL_READ));
+	CHECK(ioctl(dev, KCOLL_INFO, &wrong) && ioctl(dev, _IO(KCOLL_MAGIC, 99), 0) && unreg(~cookie));
+	close(dev);
+	dev = -1;
+	unload();
+	log = log_since(mark);
+	loadable_again("");
+
+	log = strstr(log, "kcoll");
+	CHECK(log && !strncmp(log, loaded, strlen(loaded)));
+	last = strstr(log + 5, "kcoll");
+	CHECK(last && !strncmp(last, "kcoll: unloaded\n", 16));
+	CHECK(!strstr(last + 5, "kcoll"));
 }
 
 /* --- faults --- */

@@ -72,7 +72,19 @@ build_module() {
         return 77
     fi
     report module builds_without_a_warning $status "$work/$1.build"
+    [ $status = 0 ] || return $status
+    foreign_symbols "$(tail -1 "$work/$1.build")" > "$work/$1.symbols" || status=1
+    report module global_symbols_begin_with_kcoll $status "$work/$1.symbols"
     return $status
+}
+
+# foreign_symbols MODULE: prints its global symbols whose names other code of the kernel may have; fails if there are any,
+# or none at all. Names with two underscores are those of the compiler, of modpost and of tracepoints.
+foreign_symbols() {
+    nm -g --defined-only "$1" | awk '
+        { n++ }
+        $3 !~ /^(kcoll_|__|init_module$|cleanup_module$)/ { print; bad = 1 }
+        END { exit bad || !n }'
 }
 
 # run KERNEL: returns 0, 1 (a test failed), 77 (not available), or run.sh's status.
@@ -110,6 +122,7 @@ make -s --no-print-directory -C "$here" BUILD="$build" >&2 || exit 1
 if [ -n "$list" ]; then
     for kernel in "$@"; do
         echo "$kernel module builds_without_a_warning"
+        echo "$kernel module global_symbols_begin_with_kcoll"
         for program in $(programs "$kernel"); do
             "$build/$program" --list | sed "s/^/$kernel $program /"
         done

@@ -1,15 +1,201 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Random operations of several processes on each other's regions, for KCOLL_FUZZ_SECONDS (20). Each owner follows a
- * rule that makes any stale byte visible: a page's words all hold the number of the write that filled it last, or zero
- * after it was dropped, and writes of the same owner only count upwards. A reader may see old or new while the owner
- * works, but not a number from before the last operation that had ended when its copy began.
+ * Structures at the edges of the interface (fuzz.txt), then random ones: no crash, no hang, nothing accepted that has
+ * unknown bits. Random operations of several processes on each other's regions, for KCOLL_FUZZ_SECONDS (20). Each owner
+ * follows a rule that makes any stale byte visible: a page's words all hold the number of the write that filled it
+ * last, or zero after it was dropped, and writes of the same owner only count upwards. A reader may see old or new
+ * while the owner works, but not a number from before the last operation that had ended when its copy began.
  *
  * Replay: fuzz - SEED. Operations are the same; their interleaving is the machine's.
  */
 #include <sys/syscall.h>
 
 #include "kcoll_test.h"
+
+/* --- structures at the edges --- */
+
+enum { ANY = -1, STRUCT_BYTES = 512 };
+#define KERNEL 0xffff888000000000UL
+
+struct sent {
+	const char *text;
+	unsigned long command;
+	int first, again; /* errno on a new descriptor, and of a second one there; 0; ANY */
+	union {
+		struct kcoll_info info;
+		struct kcoll_join join;
+		struct kcoll_register reg;
+		struct kcoll_unregister unreg;
+		struct kcoll_copy copy;
+		struct kcoll_copy2 copy2;
+		struct kcoll_batch batch;
+		struct kcoll_sync sync;
+		struct kcoll_attach attach;
+		struct kcoll_stats stats;
+		struct {
+			u32 size, flags;
+		};
+		u64 words[STRUCT_BYTES / 8];
+	} args;
+};
+
+struct vector { /* struct iovec, without pointers */
+	u64 base, len;
+};
+
+static struct sent *edges;
+static int n_edges;
+static u64 P, X, READ_ONLY, HOLE, READABLE, WRITABLE, BOTH, ENDED, MOST;
+static char *mapped_end; /* nothing is mapped behind */
+
+/* The address of copies that stay, `times` one after the other; `odd`: so many bytes off their alignment. */
+static u64 stays(const void *p, size_t n, size_t odd, int times)
+{
+	static char *area;
+	static size_t used;
+	char *copy;
+
+	if (!area)
+		area = memory(SMALL, 2 * HUGE);
+	copy = area + used + odd;
+	used += (n * times + odd + 15) & ~15UL;
+	CHECK(used <= 2 * HUGE);
+	while (times--)
+		memcpy(copy + n * times, p, n);
+	return (u64)copy;
+}
+#define STAYS(type, odd, times, ...) stays((type[]){__VA_ARGS__}, sizeof((type[]){__VA_ARGS__}), odd, times)
+#define RANGES(times, ...) STAYS(struct kcoll_range, 0, times, __VA_ARGS__)
+#define AT_ODD(times, ...) STAYS(struct kcoll_range, 1, times, __VA_ARGS__)
+#define IOVECS(times, ...) STAYS(struct vector, 0, times, __VA_ARGS__)
+#define OPS(times, ...) STAYS(struct kcoll_op, 0, times, __VA_ARGS__)
+/* clang-format off */
+#define READ_8 {.op = KCOLL_OP_COPY, .copy = {.size = sizeof(struct kcoll_copy), .flags = KCOLL_READ, \
+					      .cookie = READABLE, .addr = X, .len = 8}}
+#define SENT(text, command, member, type, first, again, ...) \
+	{text, command, first, again, {.member = {.size = sizeof(struct type), __VA_ARGS__}}},
+/* clang-format on */
+#define INFO(...) SENT("INFO(" #__VA_ARGS__ ")", KCOLL_INFO, info, kcoll_info, __VA_ARGS__)
+#define JOIN(...) SENT("JOIN(" #__VA_ARGS__ ")", KCOLL_JOIN, join, kcoll_join, __VA_ARGS__)
+#define REGISTER(...) SENT("REGISTER(" #__VA_ARGS__ ")", KCOLL_REGISTER, reg, kcoll_register, __VA_ARGS__)
+#define UNREGISTER(...) SENT("UNREGISTER(" #__VA_ARGS__ ")", KCOLL_UNREGISTER, unreg, kcoll_unregister, __VA_ARGS__)
+#define COPY(...) SENT("COPY(" #__VA_ARGS__ ")", KCOLL_COPY, copy, kcoll_copy, __VA_ARGS__)
+#define COPY2(...) SENT("COPY2(" #__VA_ARGS__ ")", KCOLL_COPY2, copy2, kcoll_copy2, __VA_ARGS__)
+#define BATCH(...) SENT("BATCH(" #__VA_ARGS__ ")", KCOLL_BATCH, batch, kcoll_batch, __VA_ARGS__)
+#define SYNC(...) SENT("SYNC(" #__VA_ARGS__ ")", KCOLL_SYNC, sync, kcoll_sync, __VA_ARGS__)
+#define ATTACH(...) SENT("ATTACH(" #__VA_ARGS__ ")", KCOLL_ATTACH, attach, kcoll_attach, __VA_ARGS__)
+#define STATS(...) SENT("STATS(" #__VA_ARGS__ ")", KCOLL_STATS, stats, kcoll_stats, __VA_ARGS__)
+
+/* The memory and regions that fuzz.txt names. */
+static void edges_scene(void)
+{
+	struct kcoll_info info = {.size = sizeof(info)};
+	char *p = memory(SMALL, HUGE), *page = memory(SMALL, HUGE);
+
+	fill(p, HUGE, 1);
+	P = (u64)p;
+	X = (u64)memory(SMALL, HUGE);
+	CHECK(!mprotect(page + PAGE, PAGE, PROT_NONE) && !mprotect(page + 2 * PAGE, PAGE, PROT_READ));
+	HOLE = (u64)page + PAGE;
+	READ_ONLY = HOLE + PAGE;
+	mapped_end = memory(SMALL, HUGE);
+	mapped_end += HUGE - PAGE;
+	CHECK(!mprotect(mapped_end, PAGE, PROT_NONE));
+
+	device_again();
+	CHECK(!ioctl(dev, KCOLL_INFO, &info));
+	MOST = info.max_region_bytes;
+	READABLE = reg(p, HUGE, KCOLL_READ);
+	WRITABLE = reg(memory(SMALL, HUGE), HUGE, KCOLL_WRITE);
+	BOTH = reg(memory(SMALL, HUGE), HUGE, KCOLL_READ | KCOLL_WRITE);
+	ENDED = reg(p, HUGE, KCOLL_READ);
+	CHECK(READABLE && WRITABLE && BOTH && ENDED && !unreg(ENDED));
+	dev = -1; /* stays open, beside those that the structures are sent to */
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init" /* of size */
+static void edges_new(void)
+{
+	edges_scene();
+	{
+		const struct sent list[] = {
+#include "fuzz.txt"
+		};
+
+		edges = malloc(sizeof(list));
+		CHECK(edges);
+		memcpy(edges, list, sizeof(list));
+		n_edges = sizeof(list) / sizeof(*list);
+	}
+}
+#pragma GCC diagnostic pop
+
+/* Sends a structure that ends where nothing is mapped, `more` bytes longer than its own, the last of them `last`. */
+static int send_edge(const struct sent *s, u32 more, char last)
+{
+	size_t n = _IOC_SIZE(s->command) + more;
+	char *at = mapped_end - n;
+	u32 size = s->args.size + more;
+	int err;
+
+	memcpy(at, s->args.words, n - more);
+	memcpy(at, &size, sizeof(size));
+	memset(at + n - more, 0, more);
+	if (more)
+		mapped_end[-1] = last;
+	err = ioctl(device(), s->command, at) ? errno : 0;
+	/* What it does not know it leaves alone. */
+	CHECK(!more || mapped_end[-1] == last);
+	return err;
+}
+
+static void expect(const struct sent *s, const char *how, int expected, int err)
+{
+	struct kcoll_info info = {.size = sizeof(info)};
+
+	if (expected != ANY && err != expected)
+		fail(__FILE__, __LINE__, "%s %s: errno %d, not %d", s->text, how, err, expected);
+	CHECK(!ioctl(device(), KCOLL_INFO, &info));
+}
+
+/* As the library's descriptors are, or, for JOIN, one that has joined nothing. */
+static void device_for(const struct sent *s)
+{
+	if (s->command == KCOLL_JOIN)
+		device_alone();
+	else
+		device_again();
+}
+
+TEST(structures_at_the_edges)
+{
+	int i;
+
+	edges_new();
+	for (i = 0; i < n_edges; i++) {
+		const struct sent *s = &edges[i];
+
+		device_for(s);
+		expect(s, "alone", s->first, send_edge(s, 0, 0));
+		device_for(s);
+		expect(s, "before another", s->first, send_edge(s, 0, 0));
+		expect(s, "after another", s->again, send_edge(s, 0, 0));
+		if (s->args.size != _IOC_SIZE(s->command))
+			continue;
+		device_for(s);
+		expect(s, "with a longer structure", s->first, send_edge(s, 8, 0));
+		expect(s, "with what it does not know", E2BIG, send_edge(s, 8, 1));
+	}
+	printf("# %d structures\n", n_edges);
+	CHECK(n_edges > 100);
+	/* No region has changed that may only be read, and those that may be are there. */
+	device_again();
+	CHECK(filled((void *)P, HUGE, 1, 0));
+	CHECK(!copy(READABLE, 0, (void *)X, HUGE, KCOLL_READ) && filled((void *)X, HUGE, 1, 0));
+}
+
+/* --- operations at random --- */
 
 enum { WORKERS = 4, REGIONS = 3, PAGES = 1200 };
 
@@ -207,6 +393,18 @@ TEST(random_operations)
 	CHECK(board->checked > 0);
 }
 
+/* Gives random words for all but some to those of a structure at the edges; returns the number of its command. */
+static int near_an_edge(u64 *words)
+{
+	const struct sent *s = &edges[test_random() % n_edges];
+	int i;
+
+	for (i = 0; i < STRUCT_BYTES / 8; i++)
+		if (test_random() % 8)
+			words[i] = s->args.words[i];
+	return _IOC_NR(s->command);
+}
+
 /* Structures filled at random: no crash, no hang, nothing accepted that has unknown bits. */
 TEST(random_structures)
 {
@@ -214,10 +412,12 @@ TEST(random_structures)
 						 KCOLL_COPY,   KCOLL_COPY2, KCOLL_BATCH,    KCOLL_SYNC,
 						 KCOLL_ATTACH, KCOLL_STATS};
 	char *p = memory(SMALL, HUGE);
-	double end = seconds_now() + 5;
 	unsigned long n = 0;
 	u64 cookie = 0;
+	double end;
 
+	edges_new();
+	end = seconds_now() + 5;
 	while (seconds_now() < end) {
 		u64 words[64];
 		u32 *half = (u32 *)words;
@@ -236,6 +436,8 @@ TEST(random_structures)
 		}
 		half[0] = test_random() % 4 ? _IOC_SIZE(commands[c]) : test_random() % 600;
 		half[1] = test_random() % 3 ? test_random() % 16 : test_random();
+		if (test_random() % 2) /* one of those at the edges, with some words of these */
+			c = near_an_edge(words);
 		ioctl(device(), commands[c], words);
 		if (c == 2 && words[5])
 			cookie = words[5];

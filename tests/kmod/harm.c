@@ -594,12 +594,18 @@ static double change_time(char *p, u32 ranges)
 TEST(an_invalidation_costs_by_memory_not_by_ranges)
 {
 	char *p = memory(SMALL, HUGE);
-	double one, many;
+	double one = 1, many = 1, once;
+	int i;
 
 	fill(p, HUGE, 1);
 	change_time(p, 1);
-	one = change_time(p, 1);
-	many = change_time(p, 1024);
+	/* The least of some: each is short, and the processor may be taken away. */
+	for (i = 0; i < 5; i++) {
+		once = change_time(p, 1);
+		one = once < one ? once : one;
+		once = change_time(p, 1024);
+		many = once < many ? once : many;
+	}
 	printf("# mprotect with 40 regions of 1 range %.1f us, of 1024 ranges %.1f us\n", one * 1e6, many * 1e6);
 	CHECK(many < 10 * one + 2e-4);
 }

@@ -23,8 +23,11 @@ function(coll_need label found)
 endfunction()
 
 # The library itself.
-pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc>=2.0)
-coll_need("hwloc 2" "${HWLOC_FOUND}" DEBIAN libhwloc-dev)
+# hwloc 2.8 added HWLOC_TOPOLOGY_FLAG_NO_DISTANCES, the newest interface that lib/topo/hwloc.cc uses.
+# tests/style/versions.py lists the files that repeat this version.
+set(COLL_HWLOC_VERSION 2.8)
+pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc>=${COLL_HWLOC_VERSION})
+coll_need("hwloc ${COLL_HWLOC_VERSION}" "${HWLOC_FOUND}" DEBIAN libhwloc-dev)
 pkg_check_modules(HWY QUIET IMPORTED_TARGET libhwy)
 coll_need("Highway" "${HWY_FOUND}" DEBIAN libhwy-dev)
 pkg_check_modules(URING QUIET IMPORTED_TARGET liburing)

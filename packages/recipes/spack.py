@@ -25,7 +25,7 @@ class Libcoll(CMakePackage):
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")
     # Without manual pages: Spack has no scdoc.
-    depends_on("hwloc@2:")
+    depends_on("hwloc@2.8:")
     depends_on("highway")
     depends_on("liburing")
     depends_on("nlohmann-json")

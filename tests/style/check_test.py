@@ -156,6 +156,21 @@ class CheckTest(unittest.TestCase):
                           "python/pyproject.toml:1: version 1.2.4; CMakeLists.txt says 1.2.3")
         self.assert_fault({**tree, "python/pyproject.toml": "name = 'coll'\n"}, "no line with the version")
 
+    def test_one_version_of_hwloc(self):
+        top = {"cmake/CollDependencies.cmake": "# SPDX-License-" "Identifier: BSD-3-Clause\nset(COLL_HWLOC_VERSION 2.8)\n",
+               "cmake/README.md": README}
+        recipe = {"packages/recipes/spack.py": "# SPDX-License-" "Identifier: BSD-3-Clause\n# \"hwloc@2.8:\"\n",
+                  "packages/recipes/README.md": README}
+        self.assert_clean({**top, **recipe})
+        for old, new, expected in (
+            ("2.8", "2", "packages/recipes/spack.py:2: version of hwloc 2; cmake/CollDependencies.cmake says 2.8"),
+            ("hwloc@2.8:", "hwloc", "packages/recipes/spack.py:1: no line with the version of hwloc"),
+        ):
+            changed = {name: text.replace(old, new) for name, text in recipe.items()}
+            self.assert_fault({**top, **changed}, expected)
+        gone = {name: text.replace("COLL_HWLOC_VERSION", "ANOTHER") for name, text in top.items()}
+        self.assert_fault({**gone, **recipe}, "cmake/CollDependencies.cmake:1: no line with the version of hwloc")
+
     def test_one_day_of_release(self):
         changes = "<!-- SPDX-License-" "Identifier: BSD-3-Clause -->\n# Changes\n\n## 1.2.3 (2026-11-28)\nA word.\n"
         entry = "libcoll (1.2.3-1) unstable; urgency=medium\n\n  * Word.\n\n -- a <a@b>  Sat, 28 Nov 2026 06:00:00 +0000\n"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The variables of launchers, from recorded environments. Those of Flux and PALS are from their documentation.
+// The variables of launchers, from recorded environments. Those of Flux and PALS, which were not run, are written after
+// their documentation.
 #include "launch/job_rank.h"
 
 #include <fcntl.h>

@@ -134,7 +134,7 @@ def preload(shim):
 
 
 class WithMpi:
-    """For launchers of an MPI library: MPI works, too."""
+    """For launchers that start programs of an MPI library: MPI works, too, with the shim and without it."""
     mpi = ""
 
     def test_mpi_works_before_and_after(self):
@@ -165,9 +165,9 @@ class Mpich(Cases, WithMpi, unittest.TestCase):
         return mpirun.command("mpich", mpirun.group("mpich", ranks, program=program))
 
 
-class Prterun(Cases, unittest.TestCase):
-    """Sets no variable with the number of ranks: libpmix returns it."""
-    name = "a launcher with PMIx"
+class Prterun(Cases, WithMpi, unittest.TestCase):
+    """Sets no variable with the number of ranks: libpmix returns it. It starts programs of Open MPI, too."""
+    name, mpi = "a launcher with PMIx", "OPENMPI"
 
     def command(self, ranks, *program):
         if shutil.which("prterun") is None:

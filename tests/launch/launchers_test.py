@@ -171,7 +171,7 @@ class Prterun(Cases, WithMpi, unittest.TestCase):
 
     def command(self, ranks, *program):
         if shutil.which("prterun") is None:
-            self.skipTest("prterun is not installed (package libprrte-bin of Debian unstable)")
+            self.skipTest("prterun is not installed (package openmpi-bin of Debian 13, libprrte-bin of unstable)")
         return ["prterun", "--map-by", ":oversubscribe", "-n", str(ranks), *program]
 
     def test_a_rank_that_never_comes_is_named(self):

@@ -33,7 +33,7 @@ class Call {
 
   int decline(Why why) {
     count_forwarded(communicator_, collective_, why);
-    if (counts_calls) [[unlikely]]
+    if (counts_calls()) [[unlikely]]
       announce_forwarded(collective_, why, count_, datatype_);
     return not_intercepted;
   }

@@ -335,7 +335,13 @@ void release(MPI_Comm comm) {
   if (mpi.Comm_get_attr(comm, keyval, &value, &flag) == MPI_SUCCESS && flag != 0) mpi.Comm_delete_attr(comm, keyval);
 }
 
-Why why_without_state(MPI_Comm comm) { return Ending::ends(comm) ? Why::ending : Why::closed; }
+Why why_without_state(MPI_Comm comm) {
+  if (Ending::ends(comm)) return Why::ending;
+  if (phase.load(std::memory_order_acquire) != Phase::before || inside_shim) return Why::closed;
+  static std::once_flag began;
+  std::call_once(began, [] { begin_statistics(std::max(rank_in_job(), 0)); });
+  return Why::session;
+}
 
 Why admit_locally(Communicator &communicator) {
   return communicator.agreement_state == AgreementState::blocking_only ? communicator.why

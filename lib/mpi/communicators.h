@@ -98,6 +98,7 @@ const char *libcoll_name(Collective collective);
 // Why a call is forwarded.
 enum class Why : std::uint8_t {
   closed,     // outside MPI_Init ... MPI_Finalize, or COLL_MPI=off, or COLL_PROGRAMS
+  session,    // a session without MPI_Init
   ending,     // inside MPI_Comm_free or MPI_Comm_disconnect
   inter,      // the communicator is an inter-communicator
   alone,      // the communicator has one rank
@@ -184,7 +185,8 @@ Why admit_locally(Communicator &communicator);
 // Frees the state of `comm`, which the program is about to free; does nothing for a communicator that cannot be freed.
 void release(MPI_Comm comm);
 
-// Why a call is forwarded on a communicator that has no state.
+// Why a call is forwarded on a communicator that has no state. In a program that has not called MPI_Init it begins the
+// statistics.
 Why why_without_state(MPI_Comm comm);
 
 // Whether the shim can serve non-blocking collectives under this MPI library.

@@ -83,6 +83,7 @@ constexpr Name names[collectives] = {
     {COLL_SHIM_INIT_PREFIX "Neighbor_alltoallw_init", "neighbor_alltoallw_init", "neighbor_alltoallw"},
 };
 constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
+                                         "session without MPI_Init",
                                          "inside MPI_Comm_free",
                                          "inter-communicator",
                                          "one rank",

@@ -131,9 +131,9 @@ int Persistent::start() {
   if ((buffers != nullptr && !buffers->load()) || (exchange != nullptr && !exchange->out.load()))
     status = COLL_ERR_TYPE;
   if (status == COLL_OK) {
-    if (counts_calls) coll_stats_inside(mpi_name(collective_));
+    if (counts_calls()) coll_stats_inside(mpi_name(collective_));
     status = coll_start(collective);
-    if (counts_calls) coll_stats_inside(nullptr);
+    if (counts_calls()) coll_stats_inside(nullptr);
   }
   if (status == COLL_OK) {
     advance(this);

@@ -140,7 +140,7 @@ void place_processes() {
   int processes = 0;
   MPI_Comm duplicate;
   if (mpi.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1 || !duplicate_world(&duplicate)) return;
-  const int own[] = {requested_node_size(), counts_calls ? 1 : 0};
+  const int own[] = {requested_node_size(), counts_calls() ? 1 : 0};
   int least[] = {-1, 0};
   if (mpi.Allreduce(own, least, 2, MPI_INT, MPI_MIN, duplicate) != MPI_SUCCESS) least[0] = -1, least[1] = 0;
   if (least[0] >= 0) find_node(duplicate, true);

@@ -160,6 +160,12 @@ int lacking_rank() {
   return lacking;
 }
 
+int rank_in_job() {
+  for (const char *variable : {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const int rank = number_of(variable); rank >= 0) return rank;
+  return -1;
+}
+
 void end_presence() {
   if (!listener().good()) return;
   if (const Address own(job().local_rank); own.is_file) unlink(own.name.sun_path);

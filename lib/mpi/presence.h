@@ -16,6 +16,8 @@ void announce_presence();
 // Returns the local rank of the first process that lacks the shim, -1 if there is none. Called after MPI_Init; waits
 // for the deciding rank.
 int lacking_rank();
+// The rank of this process in its job, as the launcher's environment has it; -1 if it has none.
+int rank_in_job();
 // Closes the socket. Called after MPI_Finalize, which all ranks have entered then.
 void end_presence();
 

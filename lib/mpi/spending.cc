@@ -11,7 +11,7 @@
 
 namespace coll::shim {
 
-bool counts_calls = false;
+std::atomic<bool> counts_calls_flag{false};
 
 namespace {
 
@@ -66,7 +66,7 @@ Forwarding::~Forwarding() {
                          now_seconds() - began_);
 }
 
-void begin_statistics(int rank) { counts_calls = coll_stats_begin(rank) != 0; }
+void begin_statistics(int rank) { counts_calls_flag.store(coll_stats_begin(rank) != 0, std::memory_order_relaxed); }
 
 void compare_ranks(MPI_Comm world) {
   int rank = 0, ranks = 0;

@@ -7,12 +7,14 @@
 
 #include <coll/shim.h>
 
+#include <atomic>
 #include <cstddef>
 
 namespace coll::shim {
 
+extern std::atomic<bool> counts_calls_flag;
 // Whether COLL_STATS records the size and the time of each call.
-extern bool counts_calls;
+inline bool counts_calls() { return counts_calls_flag.load(std::memory_order_relaxed); }
 
 double now_seconds();
 
@@ -20,7 +22,7 @@ double now_seconds();
 class Serving {
  public:
   explicit Serving(Collective collective) {
-    if (counts_calls) [[unlikely]]
+    if (counts_calls()) [[unlikely]]
       begin(collective);
   }
   ~Serving() {
@@ -63,7 +65,7 @@ class Forwarding {
 // Calls the next definition of an entry point.
 template <typename Next, typename... Arguments>
 auto forward(Next next, Arguments... arguments) {
-  if (!counts_calls) [[likely]]
+  if (!counts_calls()) [[likely]]
     return next(arguments...);
   const Forwarding forwarding;
   return next(arguments...);

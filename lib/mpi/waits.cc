@@ -27,7 +27,7 @@ Table &table() {
 
 // If there is no memory, the request is not counted.
 void note_started(MPI_Request request, coll_stats_part part) {
-  if (!counts_calls) [[likely]]
+  if (!counts_calls()) [[likely]]
     return;
   const std::lock_guard lock(table().mutex);
   try {
@@ -42,7 +42,7 @@ void note_forwarded(MPI_Request request, coll_stats_part part) {
 }
 
 void note_freed(MPI_Request request) {
-  if (!counts_calls) [[likely]]
+  if (!counts_calls()) [[likely]]
     return;
   const std::lock_guard lock(table().mutex);
   table().parts.erase(handle_bits(request));

@@ -51,7 +51,7 @@ inline std::vector<MPI_Request> handles_in(int count, const MPI_Request *request
 // Calls the next definition of an entry point; `handles()` returns the handles in the caller's array at that moment.
 template <typename Handles, typename Next, typename... Arguments>
 auto wait(const char *function, Handles handles, Next next, Arguments... arguments) {
-  if (!counts_calls) [[likely]]
+  if (!counts_calls()) [[likely]]
     return next(arguments...);
   Wait wait(function, handles());
   if constexpr (std::is_void_v<decltype(next(arguments...))>) {
@@ -68,7 +68,7 @@ auto wait(const char *function, Handles handles, Next next, Arguments... argumen
 template <void note(MPI_Request, coll_stats_part) = note_forwarded, typename Handle, typename Next,
           typename... Arguments>
 auto forward_start(Handle handle, Next next, Arguments... arguments) {
-  if (!counts_calls) [[likely]]
+  if (!counts_calls()) [[likely]]
     return next(arguments...);
   const Forwarding forwarding;
   if constexpr (std::is_void_v<decltype(next(arguments...))>) {

@@ -19,6 +19,11 @@ from job import RANK, SIZE, all_values, dist, folded, init, torch, torch_coll, v
 
 def run(tmp_path, ranks, code, statuses=None, timeout=120, env=None):
     """Returns what each rank prints."""
+    return [out for out, _ in run_both(tmp_path, ranks, code, statuses, timeout, env)]
+
+
+def run_both(tmp_path, ranks, code, statuses=None, timeout=120, env=None):
+    """Returns what each rank prints, and what it writes to its standard error."""
     processes = []
     for rank in range(ranks):
         environment = os.environ | {"RANK": str(rank), "WORLD_SIZE": str(ranks), "OMP_NUM_THREADS": "1",
@@ -30,7 +35,7 @@ def run(tmp_path, ranks, code, statuses=None, timeout=120, env=None):
         out, err = process.communicate(timeout=timeout)
         if statuses is None or statuses[rank] is not None:
             assert process.returncode == (statuses or [0] * ranks)[rank], f"rank {rank}: {out}\n{err}"
-        texts.append(out)
+        texts.append((out, err))
     return texts
 
 
@@ -192,7 +197,11 @@ group = dist.distributed_c10d._get_default_group()
 backend = group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
 print(type(backend).__name__)
 """
-    assert run(tmp_path, 2, code) == ["ProcessGroupGloo\n"] * 2
+    outputs = run_both(tmp_path, 3, code)
+    assert [out for out, _ in outputs] == ["ProcessGroupGloo\n"] * 3
+    logged = [[line for line in err.splitlines() if "several nodes" in line] for _, err in outputs]
+    assert [len(lines) for lines in logged] == [1, 0, 0]
+    assert logged[0][0].endswith("the 3 ranks of a group are on several nodes: gloo serves it, not libcoll")
 
 
 def test_torch_finds_the_backend_by_itself(tmp_path):

@@ -120,6 +120,32 @@ except RuntimeError as problem:
     assert "the group was aborted" in texts[0] and "abort" in texts[1]
 
 
+GET_ERROR = """
+init()
+dist.barrier()
+backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+assert backend.get_error() == torch._C._distributed_c10d.ErrorType.SUCCESS
+try:
+    {fail}
+except (RuntimeError, TypeError):
+    pass
+print(backend.get_error().name, flush=True)
+os._exit(0)
+"""
+
+
+@since(2, 14)
+@pytest.mark.parametrize("fail, errors", [
+    ("torch_coll.set_timeout(datetime.timedelta(seconds=1)); RANK == 0 or time.sleep(2); dist.barrier()",
+     ["TIMEOUT", "REMOTE_ERROR"]),
+    ("torch_coll.abort() if RANK == 0 else dist.barrier()", ["COMM_ERROR", "REMOTE_ERROR"]),
+    ("dist.barrier() if RANK == 0 else os._exit(0)", ["REMOTE_ERROR", ""]),
+    ("dist.all_reduce(torch.zeros(1), op=dist.ReduceOp.BAND)", ["SUCCESS", "SUCCESS"]),
+], ids=["timeout", "abort", "dead peer", "wrong argument"])
+def test_get_error(tmp_path, fail, errors):
+    assert [text.strip() for text in run(tmp_path, 2, GET_ERROR.format(fail=fail))] == errors
+
+
 @pytest.mark.parametrize("setter", ["torch_coll.set_timeout", "dist.set_timeout"])
 def test_another_timeout(tmp_path, setter):
     if setter != "torch_coll.set_timeout" and VERSION < (2, 14):

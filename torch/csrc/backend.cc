@@ -405,7 +405,13 @@ WorkPointer Backend::gather_into_tensor(at::Tensor& output, at::Tensor& input, c
 }
 
 c10d::ErrorType Backend::getError() {
-  return group_->aborted().empty() ? c10d::ErrorType::SUCCESS : c10d::ErrorType::TIMEOUT;
+  switch (group_->failure()) {
+    case Failure::none: return c10d::ErrorType::SUCCESS;
+    case Failure::timeout: return c10d::ErrorType::TIMEOUT;
+    case Failure::here: return c10d::ErrorType::COMM_ERROR;
+    case Failure::peer: return c10d::ErrorType::REMOTE_ERROR;
+  }
+  return c10d::ErrorType::COMM_ERROR;
 }
 
 c10::intrusive_ptr<c10d::Backend::Options> Backend::getBackendOptions() {

@@ -78,7 +78,6 @@ class Backend final : public Base {
   c10::intrusive_ptr<Base> gloo_;
   std::atomic<int64_t> timeout_ms_;
   std::atomic<uint64_t> sequence_{0};
-  std::atomic<bool> failed_{false};
   bool coalescing_ = false;
   std::vector<WorkPointer> coalesced_;
 };

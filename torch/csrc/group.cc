@@ -92,10 +92,11 @@ Group::Group(c10d::Store& store, int rank, int ranks) : rank_(rank), size_(ranks
 
 Group::~Group() { coll_comm_free(comm_); }
 
-void Group::abort(const std::string& why) {
+void Group::abort(const std::string& why, Failure failure) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (aborted_.empty()) aborted_ = why;
+    if (failure_ == Failure::none) failure_ = failure;
   }
   coll_comm_abort(comm_, COLL_ERR_ABORTED);
 }
@@ -103,6 +104,18 @@ void Group::abort(const std::string& why) {
 std::string Group::aborted() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return aborted_;
+}
+
+void Group::note(coll_status status) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (failure_ != Failure::none) return;
+  if (status == COLL_ERR_PEER_DIED || status == COLL_ERR_ABORTED) failure_ = Failure::peer;
+  else if (status == COLL_ERR_SYSTEM) failure_ = Failure::here;
+}
+
+Failure Group::failure() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return failure_;
 }
 
 }  // namespace torch_coll

@@ -78,6 +78,7 @@ void Work::complete(coll_status status, const std::string& why) {
       for (const auto& step : plan_.after) step();
     } catch (...) { problem = std::current_exception(); }
   } else {
+    group_->note(status);
     const std::string ours = group_->aborted();
     problem = failure_of("coll: " + describe() + " failed: " + (ours.empty() ? why : ours));
     hold_for_ever(std::move(plan_.held));
@@ -165,7 +166,8 @@ Milliseconds Work::getTimeout() const { return timeout_; }
 void Work::check_deadline(Clock::time_point now) {
   if (done() || now < deadline_) return;
   group_->abort("not complete after its timeout of " + std::to_string(timeout_.count()) +
-                " ms; a peer has not called it, or is late");
+                    " ms; a peer has not called it, or is late",
+                Failure::timeout);
 }
 
 }  // namespace torch_coll

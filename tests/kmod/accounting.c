@@ -308,11 +308,15 @@ TEST(the_shrinker_drops_cold_sets)
 	char *p = memory(SMALL, 8 * HUGE);
 	int fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
 	u64 cookie = reg(p, 8 * HUGE, KCOLL_READ | KCOLL_EAGER);
+	double start = seconds_now();
 
 	CHECK(cookie && fd >= 0);
 	CHECK_EQ(pinned_pages(), 8 * 512);
 	CHECK(write(fd, "2", 1) == 1);
-	CHECK_EQ(pinned_pages(), 8 * 512); /* warm */
+	if (seconds_now() - start < 0.9)
+		CHECK_EQ(pinned_pages(), 8 * 512); /* warm */
+	else
+		printf("# dropping caches took so long that the sets became cold\n");
 	usleep(1600000);
 	CHECK(write(fd, "2", 1) == 1);
 	wait_unpinned(0);

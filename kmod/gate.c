@@ -14,7 +14,7 @@
  *
  * A task inside may wait for a page that comes late or never: of a userfaultfd's handler, which may
  * itself wait here, or of a file system's. While none leaves for STUCK, one more is let in: beyond
- * the adaptive limit, not beyond one that was set.
+ * the adaptive limit, not beyond one that was set, nor past a waiter for whom one was.
  *
  * The adaptive limit takes a step every 16 passes: down when tasks wait longer for the lock than
  * they work under it, up when the lock is nearly free and a task had to queue.
@@ -76,11 +76,12 @@ static void let_in(struct kcoll_gate *gate)
 	}
 }
 
-/* A task has waited for STUCK: so long have those been inside that were when it came. */
+/* The caller has waited for STUCK. If no task left meanwhile, those inside have been there as long.
+ */
 static void look_for_stuck(struct kcoll_gate *gate)
 {
 	spin_lock(&gate->lock);
-	if (time_after_eq(jiffies, gate->left_at + STUCK)) {
+	if (gate->stuck < gate->active && time_after_eq(jiffies, gate->left_at + STUCK)) {
 		gate->stuck++;
 		gate->left_at = jiffies;
 		let_in(gate);
@@ -167,6 +168,7 @@ void kcoll_gate_leave(struct kcoll_gate *gate, u64 lock_ns, u64 pin_ns)
 	gate->left_at = jiffies;
 	if (gate->stuck && lock_ns + pin_ns >= jiffies_to_nsecs(STUCK - 1))
 		gate->stuck--;
+	gate->stuck = min(gate->stuck, gate->active);
 	adapt(gate, lock_ns, pin_ns);
 	let_in(gate);
 	spin_unlock(&gate->lock);

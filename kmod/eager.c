@@ -8,6 +8,12 @@
 #include "pinset.h"
 #include "region.h"
 
+/* As REGISTER says it: a limit, or memory that keeps changing. */
+static int errno_of(long err)
+{
+	return err == -EDQUOT || err == -EAGAIN ? -ENOMEM : err;
+}
+
 /* Pins all that a segment has in its window at va. */
 static int pin_one(struct kcoll_segment *segment, unsigned long va, struct kcoll_counters *stats,
 		   struct kcoll_pin_times *times)
@@ -18,7 +24,7 @@ static int pin_one(struct kcoll_segment *segment, unsigned long va, struct kcoll
 	unsigned long pinned;
 
 	if (IS_ERR(set))
-		return PTR_ERR(set) == -EDQUOT || PTR_ERR(set) == -EAGAIN ? -ENOMEM : PTR_ERR(set);
+		return errno_of(PTR_ERR(set));
 	pinned = set->start + ((unsigned long)set->pages << PAGE_SHIFT);
 	pinset_put(set);
 	if (pinned >= end)
@@ -26,9 +32,10 @@ static int pin_one(struct kcoll_segment *segment, unsigned long va, struct kcoll
 	/* Why not all of it: the error of the page behind the set. */
 	need = (struct kcoll_pin_need){ .va = pinned, .want = PAGE_SIZE, .fault = true };
 	set = kcoll_pinset_pin(segment, &need, stats, times);
-	if (!IS_ERR(set))
-		pinset_put(set);
-	return PTR_ERR_OR_ZERO(set) == -EOPNOTSUPP ? -EOPNOTSUPP : -EFAULT;
+	if (IS_ERR(set))
+		return errno_of(PTR_ERR(set));
+	pinset_put(set);
+	return -ENOMEM; /* the process changes its memory */
 }
 
 /**

@@ -112,7 +112,7 @@ static void enter(struct kcoll_context *ctx, struct kcoll_domain *domain)
 	smp_store_release(&ctx->domain, domain); /* look-ups take no lock */
 }
 
-/* EBUSY: joined already, or registered something before; so has who has attached something. */
+/* EBUSY: the descriptor has joined a domain, or registered a region; so has one that could attach. */
 static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args)
 {
 	struct kcoll_user *user = ctx->owner->user;
@@ -121,13 +121,13 @@ static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args
 
 	if (args->flags & ~KCOLL_JOIN_USER)
 		return -EINVAL;
-	if (args->flags & KCOLL_JOIN_USER) {
-		if (memchr_inv(args->key, 0, sizeof(args->key)))
-			return -EINVAL;
-		domain = kcoll_domain_join_user(user);
-	} else {
-		domain = kcoll_domain_join(args->key, user);
-	}
+	/* The user's domain has no key; others have one. */
+	if (!(args->flags & KCOLL_JOIN_USER) == !memchr_inv(args->key, 0, sizeof(args->key)))
+		return -EINVAL;
+	if (READ_ONCE(ctx->domain))
+		return -EBUSY;
+	domain = args->flags & KCOLL_JOIN_USER ? kcoll_domain_join_user(user) :
+						 kcoll_domain_join(args->key, user);
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
 	if (mutex_lock_killable(&ctx->lock)) {
@@ -198,7 +198,7 @@ static struct kcoll_region *create_region(struct kcoll_context *ctx,
 	region = kcoll_region_create(ctx, domain, ranges, n, args->flags, args->gate_limit);
 	if (ctx->domain)
 		return region;
-	/* After a failure it has registered nothing, and may still join. */
+	/* After a failure here it has registered nothing, and may still join. */
 	if (IS_ERR(region))
 		kcoll_domain_leave(domain);
 	else

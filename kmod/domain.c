@@ -219,15 +219,12 @@ static struct kcoll_domain *find_or_found(const struct kcoll_domain_name *name,
  * @key: 16 bytes
  * @user: the caller's
  *
- * Return: the domain, which the caller must leave; ERR_PTR(-EINVAL): the key is all zero; -EDQUOT;
- * -ENOMEM.
+ * Return: the domain, which the caller must leave; ERR_PTR: -EDQUOT, -EINTR, -ENOMEM.
  */
 struct kcoll_domain *kcoll_domain_join(const u8 key[16], struct kcoll_user *user)
 {
 	struct kcoll_domain_name name = { .keyed = true };
 
-	if (!memchr_inv(key, 0, sizeof(name.key)))
-		return ERR_PTR(-EINVAL);
 	memcpy(name.key, key, sizeof(name.key));
 	return find_or_found(&name, user);
 }
@@ -236,7 +233,7 @@ struct kcoll_domain *kcoll_domain_join(const u8 key[16], struct kcoll_user *user
  * kcoll_domain_join_user() - finds or founds the domain of the current user, in its user namespace
  * @user: the caller's
  *
- * Return: the domain, which the caller must leave; ERR_PTR(-EDQUOT); -ENOMEM.
+ * Return: the domain, which the caller must leave; ERR_PTR: -EDQUOT, -EINTR, -ENOMEM.
  */
 struct kcoll_domain *kcoll_domain_join_user(struct kcoll_user *user)
 {
@@ -252,7 +249,7 @@ struct kcoll_domain *kcoll_domain_join_user(struct kcoll_user *user)
  * kcoll_domain_private() - founds a domain that no other descriptor can join
  * @user: the caller's
  *
- * Return: the domain, which the caller must leave; ERR_PTR(-EDQUOT); -ENOMEM.
+ * Return: the domain, which the caller must leave; ERR_PTR: -EDQUOT, -EINTR, -ENOMEM.
  */
 struct kcoll_domain *kcoll_domain_private(struct kcoll_user *user)
 {

@@ -142,7 +142,7 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va, bool a
 	bool interrupted = false;
 	unsigned int tries;
 	struct kcoll_pinset *set;
-	int seen;
+	struct kcoll_freed seen;
 
 	if (kcoll_account_hopeless(owner, need.want >> PAGE_SHIFT)) {
 		need.want = FEW;

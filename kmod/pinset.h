@@ -56,7 +56,12 @@ struct kcoll_pin_need {
 	u64 want;	  /* bytes from there */
 	bool fault;	  /* cannot do without: tries also what failed before */
 	bool floor;	  /* see FLOOR_PAGES */
-	bool eager;	  /* all of it or none */
+	bool eager;	  /* the caller fails without all of it: no page is searched */
+};
+
+/* How many sets were freed: of a user, and of all. Both wrap around. */
+struct kcoll_freed {
+	int own, all;
 };
 
 #define PIN_WHOLE WINDOW_SIZE /* pin_need.want: all of the window */
@@ -75,8 +80,8 @@ unsigned long kcoll_pinset_drop(struct kcoll_lru *lru, unsigned long pages, unsi
 void kcoll_pinset_unpublish(struct kcoll_pinset *set);
 void kcoll_pinset_retire(struct kcoll_pinset *set);
 void kcoll_pinset_released(struct percpu_ref *ref);
-int kcoll_pinset_freed(const struct kcoll_user *user);
-int kcoll_pinset_wait_freed(const struct kcoll_user *user, int seen);
+struct kcoll_freed kcoll_pinset_freed(const struct kcoll_user *user);
+int kcoll_pinset_wait_freed(const struct kcoll_user *user, struct kcoll_freed seen);
 unsigned int kcoll_extent_count(struct page **pages, unsigned int n);
 void kcoll_extent_fill(struct kcoll_pinset *set, struct page **pages);
 struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page);

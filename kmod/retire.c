@@ -24,7 +24,7 @@
 #include "user.h"
 
 /* Wakes those who wait for room. */
-static atomic_t freed = ATOMIC_INIT(0); /* by anyone */
+static atomic_t freed = ATOMIC_INIT(0); /* sets of all users */
 static DECLARE_WAIT_QUEUE_HEAD(room);
 
 /* --- dropping --- */
@@ -173,27 +173,35 @@ unsigned long kcoll_pinset_drop(struct kcoll_lru *lru, unsigned long pages, unsi
 /* --- unpinning --- */
 
 /**
- * kcoll_pinset_freed() - how often a set was freed that may have made room, to be waited for
- * @user: who waits; while a user is refused pages of its share, others make room for it, too
+ * kcoll_pinset_freed() - how many sets were freed, to be waited for
+ * @user: who waits
  *
- * Return: a count that wraps around.
+ * Return: the counts.
  */
-int kcoll_pinset_freed(const struct kcoll_user *user)
+struct kcoll_freed kcoll_pinset_freed(const struct kcoll_user *user)
 {
-	return atomic_read(kcoll_account_contended() ? &freed : &user->unpinned);
+	return (struct kcoll_freed){ .own = atomic_read(&user->unpinned),
+				     .all = atomic_read(&freed) };
+}
+
+/* While a user is refused pages of its share, others make room for it, too. */
+static bool may_have_room(const struct kcoll_user *user, struct kcoll_freed seen)
+{
+	struct kcoll_freed now = kcoll_pinset_freed(user);
+
+	return now.own != seen.own || (now.all != seen.all && kcoll_account_contended());
 }
 
 /**
- * kcoll_pinset_wait_freed() - until another is freed, or for some time
+ * kcoll_pinset_wait_freed() - until a set is freed that may have made room, or for some time
  * @user: who waits
  * @seen: from kcoll_pinset_freed()
  *
  * Return: 0; -EINTR: a signal.
  */
-int kcoll_pinset_wait_freed(const struct kcoll_user *user, int seen)
+int kcoll_pinset_wait_freed(const struct kcoll_user *user, struct kcoll_freed seen)
 {
-	return wait_event_interruptible_timeout(room, kcoll_pinset_freed(user) != seen, HZ / 20) <
-			       0 ?
+	return wait_event_interruptible_timeout(room, may_have_room(user, seen), HZ / 20) < 0 ?
 		       -EINTR :
 		       0;
 }

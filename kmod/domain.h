@@ -17,8 +17,8 @@ struct kcoll_user;
 struct seq_file;
 
 /*
- * Who finds a domain: those who know its key, or a user's descriptors that ask for the user's. That
- * of a single descriptor has none.
+ * The name by which JOIN finds a domain: its key, or the user and its namespace. A descriptor's own
+ * domain has none.
  */
 struct kcoll_domain_name {
 	bool keyed;

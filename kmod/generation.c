@@ -98,7 +98,7 @@ static bool slot_take(struct kcoll_generation_page *page, struct kcoll_generatio
  * @gen: out: the slot
  *
  * Context: the descriptor's lock; may sleep.
- * Return: 0, -EDQUOT or -ENOMEM.
+ * Return: 0, -EDQUOT, -EINTR or -ENOMEM.
  */
 int kcoll_generation_alloc(struct kcoll_generation_pool *pool, struct kcoll_user *user,
 			   struct kcoll_generation *gen)

@@ -25,7 +25,7 @@ static const struct kernel_param_ops mode_ops = {
 uint kcoll_param_pin_mode = PIN_LAZY;
 module_param_cb(pin_mode, &mode_ops, &kcoll_param_pin_mode, 0644);
 MODULE_PARM_DESC(pin_mode,
-		 "0: pin a region's pages at first use, 1: when it is registered, 2: never "
+		 "0: pin a region's pages at first use, 1: when it is registered, 2: not by copies "
 		 "(default 0; from the next access, what is pinned is used in any case)");
 
 uint kcoll_param_gate_limit;
@@ -86,8 +86,8 @@ MODULE_PARM_DESC(max_ranges,
 ulong kcoll_param_max_metadata_mb;
 module_param_named(max_metadata_mb, kcoll_param_max_metadata_mb, ulong, 0644);
 MODULE_PARM_DESC(max_metadata_mb,
-		 "most kernel memory that regions, descriptors and domains of a user take, "
-		 "in MiB; 0: 1/64 of the machine's (default 0; from the next of them)");
+		 "most kernel memory that regions, descriptors, processes and domains of a user "
+		 "take, in MiB; 0: 1/64 of the machine's (default 0; from the next of them)");
 
 bool kcoll_param_cross_userns;
 module_param_named(cross_userns, kcoll_param_cross_userns, bool, 0644);

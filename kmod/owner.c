@@ -79,7 +79,7 @@ static void owner_free(struct kcoll_owner *owner)
  *
  * Context: may sleep.
  * Return: the owner, with a reference; ERR_PTR: -EDQUOT, the user has as much metadata as it may
- * have; -ENOMEM.
+ * have; -EINTR: killed; -ENOMEM.
  */
 struct kcoll_owner *kcoll_owner_get_current(void)
 {

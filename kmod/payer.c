@@ -23,7 +23,7 @@
  * @user: the user
  *
  * Context: may sleep.
- * Return: 0; -EDQUOT.
+ * Return: 0; -EDQUOT; -EINTR: killed.
  */
 int kcoll_payer_start(struct kcoll_region *region, struct kcoll_user *user)
 {

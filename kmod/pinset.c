@@ -289,7 +289,7 @@ static struct kcoll_pinset *pin_chosen(struct kcoll_miss *miss, const struct kco
 		return ERR_PTR(err);
 	for (;;) {
 		set = try_pin(miss, need->va, times);
-		if (PTR_ERR_OR_ZERO(set) != -EAGAIN || ++times->retries == MAX_RETRIES)
+		if (PTR_ERR_OR_ZERO(set) != -EAGAIN || ++times->retries >= MAX_RETRIES)
 			break;
 		if (fatal_signal_pending(current)) {
 			set = ERR_PTR(-EINTR);

@@ -20,9 +20,9 @@
  *   sets_lock | users_lock | gate->lock | the lock of region->sets
  *   dying->lock                                (also below users_lock)
  *
- * Outside of these, each held for a look-up only and with nothing allocated: owners_lock and
- * domains_lock (mutexes), users' table_lock outside users_lock, attach_lock (in mmap()), and
- * slots_lock of the generations.
+ * Outside of these, each held for a few steps and with nothing allocated: owners_lock, users'
+ * table_lock outside users_lock, domains_lock outside domain->lock (for the files in debugfs over a
+ * walk of all regions), attach_lock (in mmap()), and slots_lock of the generations.
  *
  * A fault drops the peer's mmap_lock before it takes a slot->lock. No task sleeps holding
  * region->lock. Only UNREGISTER waits for a pin set's last user; it holds no lock then

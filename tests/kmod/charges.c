@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Kernel memory that a user's processes keep, other than pinned pages, has a limit: whatever it is for. */
+/*
+ * Kernel memory that a user's processes keep, other than pinned pages, has a limit: whatever it is for. Why this file is
+ * long: one short test for each thing that takes some.
+ */
 #include <grp.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -118,13 +121,14 @@ static bool dead_process_but_mapped(int i)
 	return mapped;
 }
 
-/* What a region keeps of its process counts, too: the top of its page tables, beside the page that may be shown. */
+/* What a region keeps of its process counts, too: the top of its page tables, beside the page that may be shown
+ * and the one of its generation. */
 TEST(processes_that_have_ended_are_charged)
 {
 	parameter("max_metadata_mb", "4");
 	p = memory(SMALL, HUGE);
 	become(UID + 15);
-	CHECK(until_refused(dead_process_but_mapped, "processes") * 2 * PAGE <= LIMIT_MB << 20);
+	CHECK(until_refused(dead_process_but_mapped, "processes") * 3 * PAGE <= LIMIT_MB << 20);
 }
 
 static bool opens(int i) { return open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC) >= 0; }

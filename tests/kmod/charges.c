@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Kernel memory that a user's processes keep, other than pinned pages, has a limit: whatever it is for. Why this file is
- * long: one short test for each thing that takes some.
+ * Kernel memory that a user's processes keep, other than pinned pages, has a limit: whatever it is for.
+ * Why this file is long: one short test for each thing that takes some.
  */
 #include <grp.h>
 #include <linux/userfaultfd.h>

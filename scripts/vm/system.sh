@@ -33,7 +33,7 @@ install_kernel='
     apt-get -qq update
     release=$(apt-cache search --names-only "^linux-headers-[0-9][0-9.]*([+]deb[0-9.]+)?-amd64$" |
         sed "s/ .*//; s/linux-headers-//" | sort -V | tail -1)
-    apt-get -qq install -y --no-install-recommends make "linux-headers-$release" > /dev/null
+    apt-get -qq install -y --no-install-recommends make binutils "linux-headers-$release" > /dev/null
     mkdir kernel && cd kernel
     apt-get -qq -o APT::Sandbox::User=root download \
         $(apt-cache depends "linux-image-$release" | sed -n "s/.* \(linux-.*-$release\)\$/\1/p") "linux-image-$release"

@@ -100,7 +100,9 @@ static unsigned long equal_share(void)
 }
 
 /**
- * kcoll_account_contended() - whether a user was refused pages of its share within a second
+ * kcoll_account_contended() - whether users have to keep to their shares
+ *
+ * Return: true: one was refused pages of its share within a second.
  */
 bool kcoll_account_contended(void)
 {
@@ -232,6 +234,8 @@ int kcoll_account_charge(struct kcoll_owner *owner, unsigned long pages, bool fl
  * kcoll_account_hopeless() - whether so many pages exceed the owner's limit, whatever gives way
  * @owner: the owner
  * @pages: how many pages
+ *
+ * Return: true: they can never be charged, as the limit is now.
  */
 bool kcoll_account_hopeless(struct kcoll_owner *owner, unsigned long pages)
 {

@@ -188,7 +188,9 @@ static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shri
  * @task: the task
  * @cap: CAP_...
  *
- * has_capability_noaudit(), which Linux 7.3 does not export.
+ * As has_capability_noaudit(), which Linux 7.3 does not export.
+ *
+ * Return: whether it is effective.
  */
 static inline bool kcoll_has_capability(struct task_struct *task, int cap)
 {

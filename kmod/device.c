@@ -112,7 +112,7 @@ static void enter(struct kcoll_context *ctx, struct kcoll_domain *domain)
 	smp_store_release(&ctx->domain, domain); /* look-ups take no lock */
 }
 
-/* EBUSY: the descriptor has joined a domain, or registered a region; so has one that could attach. */
+/* EBUSY: the descriptor has joined a domain, or registered; so has one that could attach. */
 static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args)
 {
 	struct kcoll_user *user = ctx->owner->user;

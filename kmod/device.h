@@ -39,7 +39,7 @@ struct kcoll_context {
  * context_is_ours() - whether a descriptor was opened by the process that uses it
  * @ctx: the descriptor
  *
- * One that was passed on or inherited opens nothing.
+ * Return: false: it was passed on or inherited, and opens nothing.
  */
 static inline bool context_is_ours(const struct kcoll_context *ctx)
 {

@@ -58,10 +58,12 @@ void kcoll_domain_show_regions(struct seq_file *m);
 void kcoll_domain_sum_all(struct kcoll_stats *sum);
 
 /**
- * domain_hash() - the hash of a cookie, which is random: itself
+ * domain_hash() - the hash of a cookie
  * @cookie: the cookie
  * @len: unused
  * @seed: unused
+ *
+ * Return: a part of the cookie, which is random.
  */
 static inline u32 domain_hash(const void *cookie, u32 len, u32 seed)
 {

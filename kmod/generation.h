@@ -32,6 +32,8 @@ struct page *kcoll_generation_page(const struct kcoll_generation *gen);
  * @gen: its place
  *
  * Writers are serialized by the region's lock; peers read it without any.
+ *
+ * Return: the generation, perhaps with KCOLL_GEN_DEAD.
  */
 static inline u64 generation_now(const struct kcoll_generation *gen)
 {

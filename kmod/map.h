@@ -28,6 +28,8 @@ struct work_struct;
 /**
  * map_base() - where a region starts in the space of mmap offsets
  * @region: the region
+ *
+ * Return: the offset, in bytes.
  */
 static inline u64 map_base(const struct kcoll_region *region)
 {
@@ -38,6 +40,8 @@ static inline u64 map_base(const struct kcoll_region *region)
 /**
  * mapped_region() - the region that an area of memory shows
  * @vma: the area
+ *
+ * Return: the region; valid as long as the area.
  */
 static inline struct kcoll_region *mapped_region(const struct vm_area_struct *vma)
 {

@@ -222,9 +222,9 @@ static unsigned long find_held(struct kcoll_miss *miss, unsigned int flags,
 				break;
 		} else if (n == -ENOMEM) {
 			high = low + half;
-		} else if (n == -EFAULT || n == -EOPNOTSUPP) {
-			break;
 		} else {
+			if (n == -EFAULT || n == -EOPNOTSUPP)
+				break;
 			return 0;
 		}
 		cond_resched();
@@ -330,8 +330,7 @@ static struct kcoll_pinset *pin_window(struct kcoll_miss *miss, const struct kco
 		set = pin_chosen(miss, need, times);
 		if (miss->failed)
 			kcoll_choice_note(miss, miss->failed);
-		/* Where a page before those needed fails, or fails them too, those beside it may
-		 * do. */
+		/* Those beside a page that fails before those needed, or fails them, may do. */
 		if (!IS_ERR(set) || !miss->failed || miss->failed == first ||
 		    (miss->failed > first && PTR_ERR(set) != -ENOMEM))
 			break;

@@ -92,6 +92,8 @@ struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page);
  * pinset_covers() - whether a set has a page
  * @set: the set
  * @va: the owner's address of the page
+ *
+ * Return: whether it has.
  */
 static inline bool pinset_covers(const struct kcoll_pinset *set, unsigned long va)
 {

@@ -141,6 +141,8 @@ void kcoll_region_wait_none(void);
  * region_slot() - the slot that a window shares with others
  * @region: the region
  * @window: index of the window
+ *
+ * Return: the slot.
  */
 static inline struct kcoll_slot *region_slot(struct kcoll_region *region, unsigned long window)
 {
@@ -152,6 +154,8 @@ static inline struct kcoll_slot *region_slot(struct kcoll_region *region, unsign
  * @window: index of the window
  * @behind: the other one, for the pages behind one that could not be pinned: they and those before
  * it need not give way to each other
+ *
+ * Return: the index there.
  */
 static inline unsigned long window_place(unsigned long window, bool behind)
 {
@@ -162,6 +166,8 @@ static inline unsigned long window_place(unsigned long window, bool behind)
  * segment_window() - the index of the window of an address
  * @segment: the range that the address lies in
  * @va: the owner's address
+ *
+ * Return: the index in the region.
  */
 static inline unsigned long segment_window(const struct kcoll_segment *segment, unsigned long va)
 {

@@ -15,8 +15,8 @@
  * Errors that every command knows: EPERM (the descriptor was opened by another process: it is not
  * inherited), EFAULT, EINVAL, EINTR (killed), ENOMEM. Commands that name a region: ENOENT (no such
  * cookie in this domain, or unregistered; UNREGISTER: not registered with this descriptor), and all
- * of them except UNREGISTER: EACCES (another user's, or not in that direction). COPY, COPY2 and BATCH: ESRCH
- * (the owner is gone), EOPNOTSUPP (memory that cannot be pinned: see REGISTER).
+ * of them except UNREGISTER: EACCES (another user's, or not in that direction). COPY, COPY2 and
+ * BATCH: ESRCH (the owner is gone), EOPNOTSUPP (memory that cannot be pinned: see REGISTER).
  *
  * The generation of a region moves on when pages that are there are unmapped, moved, discarded,
  * swapped out, migrated or replaced (copy on write, as by the first write after a fork), or their
@@ -61,11 +61,11 @@ struct kcoll_info {
 
 /*
  * JOIN: binds this descriptor to a domain, once, before it registers or attaches anything (else
- * EBUSY; a REGISTER that failed to pin, or to store the cookie, counts). Regions of a domain can be reached only through descriptors of the same domain, so that a
- * cookie alone opens nothing. The key is the secret that the members share; all zero is refused.
- * With KCOLL_JOIN_USER it must be all zero: descriptors that join with it and have the same
- * effective user, in the same user namespace, share a domain. A descriptor that joins none has one of its own. EDQUOT: see
- * REGISTER.
+ * EBUSY; a REGISTER that failed to pin, or to store the cookie, counts). Regions of a domain can be
+ * reached only through descriptors of the same domain, so that a cookie alone opens nothing. The
+ * key is the secret that the members share; all zero is refused. With KCOLL_JOIN_USER it must be
+ * all zero: descriptors that join with it and have the same effective user, in the same user
+ * namespace, share a domain. A descriptor that joins none has one of its own. EDQUOT: see REGISTER.
  */
 struct kcoll_join {
 	__u32 size;
@@ -207,10 +207,10 @@ struct kcoll_sync {
  * are then dropped for it. In mappings made after an ATTACH with KCOLL_QUIET no access does: it
  * meets a page that is no memory of the owner's and that all such mappings of the region share.
  * Before that page appears the generation moves on, unless the region is no more, which its
- * generation says. The page stays until SYNC removes it; then the next access tries again. So what was loaded or stored is the owner's memory if the generation is
- * still, and not dead, the one that SYNC has returned, or ATTACH before the mapping was made. A
- * generation that was only read from its page does not tell that: it may have moved while the old
- * pages, or that page, are shown.
+ * generation says. The page stays until SYNC removes it; then the next access tries again. So what
+ * was loaded or stored is the owner's memory if the generation is still, and not dead, the one that
+ * SYNC has returned, or ATTACH before the mapping was made. A generation that was only read from
+ * its page does not tell that: it may have moved while the old pages, or that page, are shown.
  */
 #define KCOLL_QUIET (1U << 0) /* ATTACH: mappings through this descriptor raise no signal */
 

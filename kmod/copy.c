@@ -170,9 +170,9 @@ static int move2_bounced(struct kcoll_view *near, u64 offset, struct kcoll_far *
 	u64 t;
 	int err;
 
+	/* In one piece of 16 pages it may fail. */
 	if (!far->bounce)
-		far->bounce =
-			kvmalloc(BOUNCE, GFP_KERNEL); /* as one piece of 16 pages it may fail */
+		far->bounce = kvmalloc(BOUNCE, GFP_KERNEL);
 	if (!far->bounce)
 		return -ENOMEM;
 	kcoll_view_let_go(far->view);

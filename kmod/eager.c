@@ -25,7 +25,7 @@ static int pin_one(struct kcoll_segment *segment, unsigned long va, struct kcoll
 
 	if (IS_ERR(set))
 		return errno_of(PTR_ERR(set));
-	pinned = set->start + ((unsigned long)set->pages << PAGE_SHIFT);
+	pinned = pinset_end(set);
 	pinset_put(set);
 	if (pinned >= end)
 		return 0;

@@ -4,6 +4,13 @@
 
 #include "pinset.h"
 
+/* Whether a page, not the first, belongs to the extent of the one before it. */
+static bool follows(struct page **pages, unsigned int i)
+{
+	return pages[i] == pages[i - 1] + 1 &&
+	       page_to_pfn(pages[i]) == page_to_pfn(pages[i - 1]) + 1;
+}
+
 /**
  * kcoll_extent_count() - of how many extents pages consist
  * @pages: the pages
@@ -16,8 +23,7 @@ unsigned int kcoll_extent_count(struct page **pages, unsigned int n)
 	unsigned int i, extents = 1;
 
 	for (i = 1; i < n; i++)
-		extents += pages[i] != pages[i - 1] + 1 ||
-			   page_to_pfn(pages[i]) != page_to_pfn(pages[i - 1]) + 1;
+		extents += !follows(pages, i);
 	return extents;
 }
 
@@ -33,8 +39,7 @@ void kcoll_extent_fill(struct kcoll_pinset *set, struct page **pages)
 
 	*extent = (struct kcoll_extent){ .page = pages[0], .n = 1 };
 	for (i = 1; i < set->pages; i++) {
-		if (pages[i] == pages[i - 1] + 1 &&
-		    page_to_pfn(pages[i]) == page_to_pfn(pages[i - 1]) + 1)
+		if (follows(pages, i))
 			extent->n++;
 		else
 			*++extent = (struct kcoll_extent){ .page = pages[i], .first = i, .n = 1 };

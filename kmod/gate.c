@@ -76,8 +76,7 @@ static void let_in(struct kcoll_gate *gate)
 	}
 }
 
-/* The caller has waited for STUCK. If no task left meanwhile, those inside have been there as long.
- */
+/* The caller has waited for STUCK. If none left meanwhile, those inside have been there as long. */
 static void look_for_stuck(struct kcoll_gate *gate)
 {
 	spin_lock(&gate->lock);

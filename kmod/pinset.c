@@ -159,8 +159,7 @@ static void make_place(const struct kcoll_pinset *set)
 	struct kcoll_region *region = set->region;
 	struct kcoll_pinset *other = xa_load(&region->sets, set->place ^ 1);
 
-	if (!other || other->start >= set->start + ((unsigned long)set->pages << PAGE_SHIFT) ||
-	    set->start >= other->start + ((unsigned long)other->pages << PAGE_SHIFT))
+	if (!other || other->start >= pinset_end(set) || set->start >= pinset_end(other))
 		return;
 	xa_erase(&region->sets, other->place);
 	kcoll_pinset_unpublish(other);

@@ -89,6 +89,17 @@ struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page);
 #define DROP_BATCH 64 /* sets that are dropped before others may have the region's lock */
 
 /**
+ * pinset_end() - the owner's address behind a set's last page
+ * @set: the set
+ *
+ * Return: the address.
+ */
+static inline unsigned long pinset_end(const struct kcoll_pinset *set)
+{
+	return set->start + ((unsigned long)set->pages << PAGE_SHIFT);
+}
+
+/**
  * pinset_covers() - whether a set has a page
  * @set: the set
  * @va: the owner's address of the page

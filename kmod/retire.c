@@ -79,8 +79,7 @@ unsigned int kcoll_pinset_drop_range(struct kcoll_segment *segment, unsigned lon
 	struct kcoll_pinset *set;
 
 	xa_for_each_range(&region->sets, i, set, first, last) {
-		if (set->start >= end ||
-		    set->start + ((unsigned long)set->pages << PAGE_SHIFT) <= start)
+		if (set->start >= end || pinset_end(set) <= start)
 			continue;
 		if (dropped == most)
 			break;

@@ -64,7 +64,7 @@ static void take_set(struct kcoll_view *view, struct kcoll_segment *segment,
 		     struct kcoll_pinset *set)
 {
 	u64 from = max(set->start, segment->start);
-	u64 to = min(set->start + ((u64)set->pages << PAGE_SHIFT), (u64)segment->end);
+	u64 to = min(pinset_end(set), segment->end);
 
 	view->set = set;
 	view->segment = segment;

@@ -379,6 +379,17 @@ TEST(an_inherited_descriptor_opens_nothing)
 	CHECK(!copy(cookie, 0, x, 8, KCOLL_READ));
 }
 
+/* It can be registered, and not accessed. */
+static void cannot_be_pinned(char *p)
+{
+	u64 cookie = reg(p, PAGE, KCOLL_READ);
+	char x[8];
+
+	CHECK(cookie);
+	CHECK_ERR(copy(cookie, 0, x, 8, KCOLL_READ), EOPNOTSUPP);
+	CHECK(!unreg(cookie));
+}
+
 TEST(files_and_devices_are_refused)
 {
 	int fd = open("/proc/self/exe", O_RDONLY), zero = open("/dev/zero", O_RDWR);
@@ -389,9 +400,7 @@ TEST(files_and_devices_are_refused)
 	u64 cookie;
 
 	CHECK(file != MAP_FAILED && shared != MAP_FAILED && private != MAP_FAILED);
-	cookie = reg(file, PAGE, KCOLL_READ);
-	CHECK(cookie);
-	CHECK_ERR(copy(cookie, 0, x, 8, KCOLL_READ), EOPNOTSUPP);
+	cannot_be_pinned(file);
 	cookie = reg(shared, PAGE, KCOLL_READ | KCOLL_WRITE | KCOLL_EAGER);
 	CHECK(cookie && !copy(cookie, 0, x, 8, KCOLL_WRITE));
 	cookie = reg(private, PAGE, KCOLL_READ | KCOLL_WRITE | KCOLL_EAGER);
@@ -403,8 +412,7 @@ TEST(files_and_devices_are_refused)
 TEST(memory_of_block_devices_is_refused)
 {
 	static const char *const devices[] = {"/dev/vda", "/dev/ram0", "/dev/loop0"};
-	char *p = MAP_FAILED, x[8];
-	u64 cookie;
+	char *p = MAP_FAILED;
 	size_t i;
 
 	for (i = 0; i < sizeof(devices) / sizeof(*devices) && p == MAP_FAILED; i++) {
@@ -415,24 +423,17 @@ TEST(memory_of_block_devices_is_refused)
 	}
 	if (p == MAP_FAILED)
 		skip("no block device");
-	cookie = reg(p, PAGE, KCOLL_READ);
-	CHECK(cookie);
-	CHECK_ERR(copy(cookie, 0, x, 8, KCOLL_READ), EOPNOTSUPP);
-	CHECK(!unreg(cookie));
+	cannot_be_pinned(p);
 }
 
 /* Every process has these pages in common. */
 TEST(memory_of_the_kernel_is_refused)
 {
-	char *vdso = (char *)getauxval(AT_SYSINFO_EHDR), x[8];
-	u64 cookie;
+	char *vdso = (char *)getauxval(AT_SYSINFO_EHDR);
 
 	if (!vdso)
 		skip("no [vdso]");
-	cookie = reg(vdso, PAGE, KCOLL_READ);
-	CHECK(cookie);
-	CHECK_ERR(copy(cookie, 0, x, 8, KCOLL_READ), EOPNOTSUPP);
-	CHECK(!unreg(cookie));
+	cannot_be_pinned(vdso);
 }
 
 TEST(an_empty_domain_is_forgotten)

@@ -121,8 +121,10 @@ static bool dead_process_but_mapped(int i)
 	return mapped;
 }
 
-/* What a region keeps of its process counts, too: the top of its page tables, beside the page that may be shown
- * and the one of its generation. */
+/*
+ * What a region keeps of its process counts, too: the top of its page tables, beside the page that may be shown and the
+ * one of its generation.
+ */
 TEST(processes_that_have_ended_are_charged)
 {
 	parameter("max_metadata_mb", "4");
@@ -131,7 +133,7 @@ TEST(processes_that_have_ended_are_charged)
 	CHECK(until_refused(dead_process_but_mapped, "processes") * 3 * PAGE <= LIMIT_MB << 20);
 }
 
-static bool opens(int i) { return open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC) >= 0; }
+static bool opens(int i) { return device_open() >= 0; }
 
 TEST(descriptors_are_charged)
 {
@@ -159,7 +161,7 @@ TEST(domains_are_charged)
 
 static bool registers_alone(int i)
 {
-	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	dev = device_open();
 	return dev >= 0 && reg(p + 1, 100, KCOLL_READ);
 }
 
@@ -278,7 +280,7 @@ static bool maps_alone(int i)
 {
 	u64 cookie;
 
-	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	dev = device_open();
 	cookie = dev < 0 ? 0 : reg(p, PAGE, KCOLL_READ);
 	return cookie && map_quiet(cookie, 0, PAGE, PROT_READ) != MAP_FAILED;
 }
@@ -314,7 +316,7 @@ static long p_subordinate(long *a) /* id there: how many it may register, or -er
 	if (setresuid(a[0], a[0], a[0]))
 		return -errno;
 	close(dev);
-	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	dev = device_open();
 	while (dev >= 0 && n < 3000 && registers(n))
 		n++;
 	return errno == EDQUOT ? n : -errno;

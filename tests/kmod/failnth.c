@@ -114,7 +114,7 @@ TEST(failures_of_open)
 	long fd;
 
 	scene();
-	FOR_EACH_FAILURE(200, fd = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC), if (fd >= 0) close(fd));
+	FOR_EACH_FAILURE(200, fd = device_open(), if (fd >= 0) close(fd));
 	still_works();
 }
 
@@ -207,7 +207,7 @@ TEST(failures_of_the_rest)
 	/* The first region founds the descriptor's own domain. */
 	FOR_EACH_FAILURE(200, ({
 				 int r, mine = dev;
-				 dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+				 dev = device_open();
 				 r = dev >= 0 && reg(p, PAGE, KCOLL_READ) ? 0 : -1;
 				 int e = errno;
 				 if (dev >= 0)
@@ -219,7 +219,7 @@ TEST(failures_of_the_rest)
 			 still_works());
 	FOR_EACH_FAILURE(100, ({
 				 struct kcoll_join args = {.size = sizeof(args), .key = {5}};
-				 int r, other = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+				 int r, other = device_open();
 				 r = other < 0 ? -1 : ioctl(other, KCOLL_JOIN, &args);
 				 int e = errno;
 				 if (other >= 0)

@@ -404,7 +404,7 @@ static void registers_until_refused(char *p)
 	if (!fork()) {
 		/* Another process is limited, too: it may have no room even for a descriptor. */
 		close(dev);
-		dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+		dev = device_open();
 		_exit((dev >= 0 && reg(p, HUGE, KCOLL_READ)) || errno != EDQUOT);
 	}
 	CHECK(wait(&n) > 0);

@@ -171,11 +171,13 @@ int test_main(int argc, char **argv)
 
 int dev = -1;
 
+int device_open(void) { return open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC); }
+
 int device_new(u32 join_flags, u64 key)
 {
 	int error;
 
-	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	dev = device_open();
 	if (dev < 0 || !join_this(join_flags, key))
 		return dev;
 	error = errno;
@@ -208,7 +210,7 @@ void device_again(void)
 void device_alone(void)
 {
 	device_close();
-	dev = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
+	dev = device_open();
 	if (dev < 0)
 		fail(__FILE__, __LINE__, "%s cannot be opened (errno %d)", KCOLL_DEVICE, errno);
 }

@@ -74,6 +74,7 @@ extern int dev; /* this process's descriptor; device() opens it, in the domain o
 int device(void);
 void device_again(void);
 int device_new(u32 join_flags, u64 key); /* another, that joins; -1 and errno if it is refused */
+int device_open(void);			 /* a descriptor that joins nothing; -1 */
 void device_alone(void);		 /* another, that joins nothing */
 
 u64 reg(void *addr, size_t len, u32 flags); /* the cookie; 0 and errno */

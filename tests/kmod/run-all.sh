@@ -87,26 +87,40 @@ foreign_symbols() {
         END { exit bad || !n }'
 }
 
+# boot KERNEL LIMIT ENVIRONMENT PROGRAMS: runs them in one machine, for at most LIMIT seconds. Returns run.sh's status.
+boot() {
+    "$top/scripts/vm/run.sh" -k "$1" -t "${KCOLL_TIMEOUT:-$2}" "
+        failed=0
+        for program in $4; do
+            echo \"# program \$program\"
+            env $3 '$build/'\$program || failed=1
+        done
+        $(with_library "$1" && echo "echo '# program library'; '$here/library.sh' '$library' || failed=1")
+        exit \$failed" 2>> "$work/$1.errors"
+}
+
 # run KERNEL: returns 0, 1 (a test failed), 77 (not available), or run.sh's status.
 run() {
-    local kernel=$1 environment="KCOLL_FUZZ_SECONDS=${KCOLL_FUZZ_SECONDS:-20}" limit=2700 status start=$SECONDS
+    local kernel=$1 environment="KCOLL_FUZZ_SECONDS=${KCOLL_FUZZ_SECONDS:-20}" limit=2700 slow='' programs status=0
+    local start=$SECONDS
     if [[ $kernel == debug* || $kernel == kcsan* ]]; then
-        environment+=" KCOLL_SLOW=1" limit=3000
+        environment+=" KCOLL_SLOW=1" limit=3000 slow=1
         if [ -n "$quick" ] && [ ! -e "$cache/$kernel/complete" ]; then
             echo "1..0 # SKIP no $kernel kernel in the cache (make test-kmod-debug builds one, in 12 CPU minutes)"
             return 77
         fi
     fi
     build_module "$kernel" || return
-    "$top/scripts/vm/run.sh" -k "$kernel" -t "${KCOLL_TIMEOUT:-$limit}" "
-        failed=0
-        for program in $(programs "$kernel"); do
-            echo \"# program \$program\"
-            env $environment '$build/'\$program || failed=1
-        done
-        $(with_library "$kernel" && echo "echo '# program library'; '$here/library.sh' '$library' || failed=1")
-        exit \$failed" 2> "$work/$kernel.errors"
-    status=$?
+    programs=$(programs "$kernel")
+    : > "$work/$kernel.errors"
+    # Kernels with checks leave few of the times that shares.c allows, so the clock stands while the host does other work.
+    if [ -n "$slow" ] && [[ " $programs " == *" shares "* ]]; then
+        ICOUNT=1,sleep=off boot "$kernel" "$limit" "$environment" shares || status=$?
+        programs=${programs/shares/}
+    fi
+    if [ -n "${programs// /}" ] && [ $status != 77 ]; then
+        boot "$kernel" "$limit" "$environment" "$programs" || status=$(($? > status ? $? : status))
+    fi
     if [ $status = 77 ]; then
         echo "1..0 # SKIP $(tail -1 "$work/$kernel.errors")"
         return 77

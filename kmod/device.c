@@ -282,14 +282,12 @@ static int command_unregister(struct kcoll_context *ctx, const struct kcoll_unre
 	return err;
 }
 
-static bool zapped_until(struct kcoll_region *region, u64 target)
+/* After a REGISTER whose caller does not learn the cookie. */
+static void take_back(struct kcoll_context *ctx, u64 cookie)
 {
-	bool done;
+	const struct kcoll_unregister args = { .flags = KCOLL_NOWAIT, .cookie = cookie };
 
-	spin_lock(&region->lock);
-	done = region->zaps >= target;
-	spin_unlock(&region->lock);
-	return done;
+	(void)command_unregister(ctx, &args);
 }
 
 static int command_sync(struct kcoll_context *ctx, struct kcoll_sync *args)
@@ -308,7 +306,7 @@ static int command_sync(struct kcoll_context *ctx, struct kcoll_sync *args)
 	/* What is dropped from now on may still be shown below: it has a later generation. */
 	args->gen = generation_now(&region->gen);
 	spin_unlock(&region->lock);
-	err = wait_event_killable(region->wait, zapped_until(region, target)) ? -EINTR : 0;
+	err = kcoll_map_wait_zapped(region, target);
 	kcoll_map_remove_blanks(region);
 	if (!err && expected && expected != args->gen) {
 		stats_add(&ctx->stats, stale, 1);
@@ -380,7 +378,7 @@ static int run(struct kcoll_context *ctx, unsigned int nr, union kcoll_args *arg
 	}
 }
 
-/* Size of a command's structure, by number; that of version 1 is the least that is accepted. */
+/* Size of a command's structure, by number: the least that is accepted. */
 static size_t struct_size_of(unsigned int nr)
 {
 	static const size_t sizes[] = {
@@ -440,8 +438,11 @@ static noinline long run_any(struct kcoll_context *ctx, unsigned int cmd, void _
 		return -EINVAL;
 	ret = run(ctx, nr, &args);
 	/* Also after an error: it may tell what was done before it. */
-	if (copy_to_user(user, &args, known))
+	if (copy_to_user(user, &args, known)) {
+		if (!ret && nr == _IOC_NR(KCOLL_REGISTER))
+			take_back(ctx, args.reg.cookie);
 		return -EFAULT;
+	}
 	return ret;
 }
 

@@ -104,6 +104,28 @@ void kcoll_map_zap_work(struct work_struct *work)
 	kcoll_region_put(region);
 }
 
+static bool zapped_until(struct kcoll_region *region, u64 target)
+{
+	bool done;
+
+	spin_lock(&region->lock);
+	done = region->zaps >= target;
+	spin_unlock(&region->lock);
+	return done;
+}
+
+/**
+ * kcoll_map_wait_zapped() - waits until what was dropped is no longer mapped
+ * @region: the region
+ * @target: region->drops then
+ *
+ * Return: 0; -EINTR: killed.
+ */
+int kcoll_map_wait_zapped(struct kcoll_region *region, u64 target)
+{
+	return wait_event_killable(region->wait, zapped_until(region, target)) ? -EINTR : 0;
+}
+
 /**
  * kcoll_map_remove_blanks() - no mapping shows the blank page any more
  * @region: the region

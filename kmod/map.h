@@ -52,6 +52,7 @@ int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args);
 void kcoll_map_detach_all(struct kcoll_context *ctx);
 int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma);
 void kcoll_map_zap_work(struct work_struct *work);
+int kcoll_map_wait_zapped(struct kcoll_region *region, u64 target);
 void kcoll_map_remove_blanks(struct kcoll_region *region);
 
 #endif

@@ -6,11 +6,10 @@
  * Peers copy from it, to it, between two regions, or map it. A region names addresses, not pages:
  * an access sees the memory that is there when it happens, or fails.
  *
- * Every structure starts with `size` (the caller sets it to sizeof) and `flags`. A caller built
- * against an older header passes a smaller size and gets the older behaviour; a caller built
- * against a newer one may pass a larger size as long as what the kernel does not know is zero.
- * Unknown flags and padding that is not zero are refused with EINVAL, unknown extensions with
- * E2BIG.
+ * Every structure starts with `size` (the caller sets it to sizeof) and `flags`. A size below that
+ * of the structures here, those of version 2, is refused with EINVAL. Later versions append fields:
+ * a caller built against one may pass a larger size as long as what the kernel does not know is
+ * zero, else E2BIG. Unknown flags and padding that is not zero are refused with EINVAL.
  *
  * Errors that every command knows: EPERM (the descriptor was opened by another process: it is not
  * inherited), EFAULT, EINVAL, EINTR (killed), ENOMEM. Commands that name a region: ENOENT (no such
@@ -122,7 +121,8 @@ struct kcoll_unregister {
 /*
  * COPY: region to caller (KCOLL_READ) or caller to region (KCOLL_WRITE); exactly one of the two.
  * With KCOLL_VECTOR addr names an array of len struct iovec (less than 2 GiB - 4 KiB together). On
- * an error `done` says how many bytes were copied before it. ERANGE: beyond the end of the region.
+ * an error `done` says how many bytes were copied before it. ERANGE: beyond the end of the region;
+ * of a `len` that no memory of the caller has, EFAULT.
  */
 struct kcoll_copy {
 	__u32 size;
@@ -192,6 +192,7 @@ struct kcoll_sync {
 /*
  * ATTACH: what mmap() on this descriptor needs to map the region, or its generation.
  *   region:     mmap(0, len, PROT_READ [| PROT_WRITE], MAP_SHARED, fd, map_offset [+ pages])
+ *               with an fd that is opened for reading and writing
  *   generation: mmap(0, PAGE, PROT_READ, MAP_SHARED, fd, gen_offset), then the __u64 at gen_slot
  *
  * map_offset keeps the region's place within a huge page. A region can be mapped if it may be read

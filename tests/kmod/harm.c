@@ -568,6 +568,27 @@ TEST(regions_that_are_gone_do_not_count)
 	peer_end(&peer);
 }
 
+/* Where the cookie cannot be handed out, in the structure or where cookie_ptr says, no region stays. */
+TEST(a_register_that_cannot_answer_leaves_nothing)
+{
+	struct kcoll_register *args = memory(SMALL, PAGE), with_pointer;
+	char *p = memory(SMALL, HUGE);
+	int i;
+
+	parameter("max_regions", "2");
+	fill(p, HUGE, 1);
+	*args = (struct kcoll_register){.size = sizeof(*args), .flags = KCOLL_READ, .addr = (u64)p, .len = HUGE};
+	with_pointer = *args;
+	with_pointer.cookie_ptr = (u64)args; /* read-only */
+	CHECK(!mprotect(args, PAGE, PROT_READ));
+	for (i = 0; i < 10; i++) {
+		CHECK_ERR(ioctl(device(), KCOLL_REGISTER, args), EFAULT);
+		CHECK_ERR(ioctl(device(), KCOLL_REGISTER, &with_pointer), EFAULT);
+	}
+	CHECK(reg(p, HUGE, KCOLL_READ) && reg(p, HUGE, KCOLL_READ));
+	parameter("max_regions", "4096");
+}
+
 /* A region that names a page a thousand times costs an invalidation of that page as much as one that names it once. */
 static double change_time(char *p, u32 ranges)
 {

@@ -13,6 +13,7 @@ struct kcoll_miss {
 	unsigned long window;
 	unsigned long place;	  /* of the set, in region->sets */
 	unsigned long start, end; /* the pages to be pinned, of the owner's addresses */
+	unsigned int flags;	  /* FOLL_..., to pin with */
 	bool search;		  /* for the page that fails, if it fails all of them */
 	unsigned long failed;	  /* the first page that could not be */
 	struct page **pages;

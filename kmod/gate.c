@@ -3,11 +3,12 @@
  * The gate: how many tasks may pin pages of one owner at the same time.
  *
  * Beyond a few tasks the owner's mmap_lock and page table locks cost more than they let through, so
- * the rest waits here, in order of arrival, and can be killed.
+ * the rest waits here, in order of arrival, and can be killed. A task that exits, which no signal
+ * reaches any more, does not wait.
  *
  * Invariants, under gate->lock:
  *   1. active counts the tasks between kcoll_gate_enter() == 0 and kcoll_gate_leave().
- *   2. A task that arrives while others wait, waits behind them.
+ *   2. A task that arrives while others wait, waits behind them, unless it exits.
  *   3. Who makes room (leaving, or giving up a place that was just granted) lets in as many waiters
  *      from the head as their own limits allow; so a waiter never sleeps while it could run.
  *   4. stuck counts at most the tasks inside that have been there for STUCK.
@@ -101,7 +102,8 @@ int kcoll_gate_enter(struct kcoll_gate *gate, unsigned int limit, unsigned int *
 	struct kcoll_waiter waiter = { .task = current, .limit = limit };
 
 	spin_lock(&gate->lock);
-	if (list_empty(&gate->waiters) && gate->active < effective_limit(gate, limit)) {
+	if ((current->flags & PF_EXITING) ||
+	    (list_empty(&gate->waiters) && gate->active < effective_limit(gate, limit))) {
 		*conc = ++gate->active;
 		spin_unlock(&gate->lock);
 		return 0;

@@ -5,11 +5,11 @@
  *
  * A hit is pinset_tryget() and pinset_put(), in the header. A miss takes the window's lock, so that
  * one task pins and the others find what it has pinned; and pins through the owner's gate, so that
- * few tasks at a time take its mmap_lock.
+ * few tasks at a time take its mmap_lock. Under the window's lock it pins what is there without
+ * waiting for a disk or a userfaultfd's handler (FOLL_NOWAIT). Who needs a page that is not there
+ * waits for it without that lock, and then pins anew.
  */
 #include <linux/fs.h>
-#include <linux/hugetlb.h>
-#include <linux/magic.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -20,6 +20,7 @@
 #include "compat.h"
 #include "device.h"
 #include "params.h"
+#include "pin.h"
 #include "pinset.h"
 #include "stats.h"
 #include "trace.h"
@@ -28,102 +29,11 @@
 #define UNCACHED_TRIES \
 	8 /* of pages that their owner keeps changing, before they are used all the same */
 #define MAX_RETRIES 32 /* of one miss, before it is left to an uncached copy */
+#define EXIT_TIME HZ   /* that a task that exits waits for a window's lock */
 
-/*
- * Memory whose pages may be held: anonymous, shared memory, huge pages. File systems would have to
- * know of our writes.
- */
-static bool vma_allowed(const struct vm_area_struct *vma)
+static unsigned int write_flag(const struct kcoll_region *region)
 {
-	const struct inode *inode;
-
-	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
-		return false;
-	if (vma_is_anonymous((struct vm_area_struct *)vma))
-		return true;
-	if (!vma->vm_file)
-		return false; /* the kernel's, such as [vdso] */
-	/* Not the memory of a device whose node is in a tmpfs, as in /dev. */
-	inode = file_inode(vma->vm_file);
-	return S_ISREG(inode->i_mode) &&
-	       (inode->i_sb->s_magic == TMPFS_MAGIC || inode->i_sb->s_magic == HUGETLBFS_MAGIC);
-}
-
-/*
- * REQUIRES: mmap_lock. Of n pages from start, how many may be pinned before the first that may not;
- * an errno if none.
- */
-static long usable(struct mm_struct *mm, unsigned long start, unsigned long n)
-{
-	unsigned long at = start, end = start + (n << PAGE_SHIFT);
-	int err = 0;
-
-	while (at < end) {
-		struct vm_area_struct *vma = find_vma(mm, at);
-
-		if (!vma || vma->vm_start > at)
-			err = -EFAULT;
-		else if (!vma_allowed(vma))
-			err = -EOPNOTSUPP;
-		if (err)
-			return at > start ? (long)((at - start) >> PAGE_SHIFT) : err;
-		at = vma->vm_end;
-	}
-	return n;
-}
-
-/*
- * Pins n pages from start, through the owner's gate; returns how many, which may be fewer if one
- * cannot be pinned. -ESRCH: the owner is gone; -EINTR: killed; -EFAULT, -EOPNOTSUPP: what is mapped
- * at start, if anything.
- */
-static long pin_pages(struct kcoll_region *region, unsigned long start, unsigned int n,
-		      unsigned int flags, struct page **pages, struct kcoll_pin_times *times)
-{
-	struct kcoll_owner *owner = region->owner;
-	struct mm_struct *mm = owner->mm;
-	u64 t0 = ktime_get_ns(), t1, t2 = 0, t3 = 0;
-	long pinned = 0;
-	int locked = 1, err;
-
-	err = kcoll_gate_enter(&owner->gate, region->gate_limit, &times->conc);
-	t1 = ktime_get_ns();
-	times->gate_ns += t1 - t0;
-	if (err)
-		return err;
-	if (!mmget_not_zero(mm)) {
-		kcoll_gate_leave(&owner->gate, 0, 0);
-		return -ESRCH;
-	}
-	err = mmap_read_lock_killable(mm);
-	t2 = ktime_get_ns();
-	if (!err) {
-		pinned = usable(mm, start, n);
-		if (pinned < 0)
-			err = pinned;
-		else
-			pinned = kcoll_pin_remote(mm, start, pinned, flags, pages, &locked);
-		if (locked)
-			mmap_read_unlock(mm);
-	}
-	t3 = ktime_get_ns();
-	kcoll_gate_leave(&owner->gate, t2 - t1, t3 - t2);
-	/* May be the last reference, and then tears the address space down: not in here. */
-	mmput_async(mm);
-	times->lock_ns += t2 - t1;
-	times->pin_ns += t3 - t2;
-	if (err)
-		return err;
-	if (pinned == n)
-		return n;
-	if (fatal_signal_pending(current)) {
-		if (pinned > 0)
-			unpin_user_pages(pages, pinned);
-		return -EINTR;
-	}
-	if (pinned > 0)
-		return pinned;
-	return pinned == -ENOMEM ? -ENOMEM : -EFAULT;
+	return region->direction & KCOLL_WRITE ? FOLL_WRITE : 0;
 }
 
 static struct kcoll_pinset *set_new(const struct kcoll_miss *miss,
@@ -204,15 +114,14 @@ static int publish(struct kcoll_pinset *set, unsigned long seq)
  * -ENOMEM names no page: in memory that may be taken away (ZONE_MOVABLE, CMA), one that others hold
  * fails all that are pinned with it. Halves what failed until one page is left; 0: it cannot tell.
  */
-static unsigned long find_held(struct kcoll_miss *miss, unsigned int flags,
-			       struct kcoll_pin_times *times)
+static unsigned long find_held(struct kcoll_miss *miss, struct kcoll_pin_times *times)
 {
 	unsigned long low = miss->start, high = miss->end;
 
 	while (high - low > PAGE_SIZE) {
 		unsigned long half = ((high - low) / 2) & PAGE_MASK;
-		long n = pin_pages(miss->segment->region, low, half >> PAGE_SHIFT, flags,
-				   miss->pages, times);
+		long n = kcoll_pin_pages(miss->segment->region, low, half >> PAGE_SHIFT,
+					 miss->flags, miss->pages, times);
 
 		if (n > 0) {
 			unpin_user_pages(miss->pages, n);
@@ -222,7 +131,7 @@ static unsigned long find_held(struct kcoll_miss *miss, unsigned int flags,
 		} else if (n == -ENOMEM) {
 			high = low + half;
 		} else {
-			if (n == -EFAULT || n == -EOPNOTSUPP)
+			if (n == -EFAULT || n == -EOPNOTSUPP || n == -EBUSY)
 				break;
 			return 0;
 		}
@@ -233,25 +142,24 @@ static unsigned long find_held(struct kcoll_miss *miss, unsigned int flags,
 
 /*
  * One attempt. A set of the pages before the first that fails; -EFAULT, -EOPNOTSUPP: without the
- * one at va; -ENOMEM: none, also because of a page behind va.
+ * one at va; -EBUSY: it has to be waited for; -ENOMEM: none, also because of a page behind va.
  */
 static struct kcoll_pinset *try_pin(struct kcoll_miss *miss, unsigned long va,
 				    struct kcoll_pin_times *times)
 {
 	struct kcoll_region *region = miss->segment->region;
-	unsigned int flags = FOLL_LONGTERM | (region->direction & KCOLL_WRITE ? FOLL_WRITE : 0);
 	unsigned long seq = mmu_interval_read_begin(&miss->segment->watch->notifier);
 	struct kcoll_charge charge = miss->charge;
 	struct kcoll_pinset *set;
 	long n;
 	int err;
 
-	n = pin_pages(region, miss->start, charge.pages, flags, miss->pages, times);
+	n = kcoll_pin_pages(region, miss->start, charge.pages, miss->flags, miss->pages, times);
 	miss->failed = 0;
-	if (n == -EFAULT || n == -EOPNOTSUPP)
+	if (n == -EFAULT || n == -EOPNOTSUPP || (n == -EBUSY && miss->start < PAGE_ALIGN_DOWN(va)))
 		miss->failed = miss->start;
 	else if (n == -ENOMEM && miss->search)
-		miss->failed = find_held(miss, flags, times);
+		miss->failed = find_held(miss, times);
 	if (n < 0)
 		return ERR_PTR(n);
 	if (n < charge.pages)
@@ -354,38 +262,44 @@ static void count_pin(struct kcoll_region *region, struct kcoll_counters *stats,
 	trace_kcoll_pin(region->cookie, times, current->mm != region->owner->mm);
 }
 
-/**
- * kcoll_pinset_pin() - a set with a page, pinned unless another task has just done so
- * @segment: the segment
- * @need: what is needed
- * @stats: where it is counted
- * @times: out: what it cost, added up
- *
- * Return: the set, with a reference; ERR_PTR: -EINTR; -ENOENT (the region has ended); -ESRCH;
- * -EFAULT; -EOPNOTSUPP; -ENOMEM; -EDQUOT (no allowance); -EAGAIN (the owner keeps changing its
- * memory). After the last five an uncached copy may do.
+/*
+ * No signal reaches a task that exits, and faults in a mapping while the kernel looks at its robust
+ * futexes: its wait has an end.
  */
-struct kcoll_pinset *kcoll_pinset_pin(struct kcoll_segment *segment,
-				      const struct kcoll_pin_need *need,
-				      struct kcoll_counters *stats, struct kcoll_pin_times *times)
+static int lock_slot(struct kcoll_slot *slot)
 {
-	struct kcoll_region *region = segment->region;
-	unsigned long window = segment_window(segment, need->va);
-	struct kcoll_miss miss = { .segment = segment,
-				   .window = window,
-				   .slot = region_slot(region, window) };
+	unsigned long until = jiffies + EXIT_TIME;
+
+	if (!(current->flags & PF_EXITING))
+		return mutex_lock_killable(&slot->lock);
+	while (!mutex_trylock(&slot->lock)) {
+		if (time_after(jiffies, until))
+			return -ETIMEDOUT;
+		schedule_timeout_uninterruptible(1);
+	}
+	return 0;
+}
+
+/* The set with a page, or an errno; -EBUSY: the page has to be waited for, without the lock. */
+static struct kcoll_pinset *pin_under_lock(struct kcoll_miss *miss,
+					   const struct kcoll_pin_need *need,
+					   struct kcoll_counters *stats,
+					   struct kcoll_pin_times *times)
+{
+	struct kcoll_region *region = miss->segment->region;
 	struct kcoll_pin_times mine = {};
 	struct kcoll_pinset *set;
+	int err = lock_slot(miss->slot);
 
-	if (mutex_lock_killable(&miss.slot->lock))
-		return ERR_PTR(-EINTR);
-	set = pinset_tryget(region, window, need->va);
+	if (err)
+		return ERR_PTR(err);
+	set = pinset_tryget(region, miss->window, need->va);
 	if (set)
 		goto unlock;
 	if (READ_ONCE(region->dead))
 		set = ERR_PTR(-ENOENT);
 	else
-		set = pin_window(&miss, need, &mine);
+		set = pin_window(miss, need, &mine);
 	if (!IS_ERR(set)) {
 		mine.pages = set->pages;
 		mine.extents = set->n;
@@ -400,8 +314,60 @@ struct kcoll_pinset *kcoll_pinset_pin(struct kcoll_segment *segment,
 	times->retries += mine.retries;
 	times->conc = max(times->conc, mine.conc);
 unlock:
-	mutex_unlock(&miss.slot->lock);
+	mutex_unlock(&miss->slot->lock);
 	return set;
+}
+
+/* Waits until the owner has the page at va, as long as it takes. */
+static int bring_in(struct kcoll_region *region, unsigned long va, struct kcoll_pin_times *times)
+{
+	struct page *page;
+	long n = kcoll_pin_pages(region, PAGE_ALIGN_DOWN(va), 1, write_flag(region), &page, times);
+
+	if (n < 0)
+		return n;
+	unpin_user_page(page);
+	return 0;
+}
+
+/**
+ * kcoll_pinset_pin() - a set with a page, pinned unless another task has just done so
+ * @segment: the segment
+ * @need: what is needed
+ * @stats: where it is counted
+ * @times: out: what it cost, added up
+ *
+ * Return: the set, with a reference; ERR_PTR: -EINTR; -ETIMEDOUT (this task exits); -ENOENT (the
+ * region has ended); -ESRCH; -EFAULT; -EOPNOTSUPP; -ENOMEM; -EDQUOT (no allowance); -EAGAIN (the
+ * owner keeps changing its memory). After the last five an uncached copy may do.
+ */
+struct kcoll_pinset *kcoll_pinset_pin(struct kcoll_segment *segment,
+				      const struct kcoll_pin_need *need,
+				      struct kcoll_counters *stats, struct kcoll_pin_times *times)
+{
+	struct kcoll_region *region = segment->region;
+	unsigned long window = segment_window(segment, need->va);
+	struct kcoll_miss miss = { .segment = segment,
+				   .window = window,
+				   .slot = region_slot(region, window),
+				   .flags = FOLL_LONGTERM | write_flag(region) };
+	struct kcoll_pinset *set;
+	unsigned int tries;
+	int err;
+
+	/* Of a region that is being registered, no other task needs anything. */
+	if (!need->eager)
+		miss.flags |= FOLL_NOWAIT;
+	for (tries = 0; tries < MAX_RETRIES; tries++) {
+		set = pin_under_lock(&miss, need, stats, times);
+		/* -EFAULT may be of an attempt that ended before it: a fault looks again. */
+		if (set != ERR_PTR(-EBUSY) && (set != ERR_PTR(-EFAULT) || !need->fault))
+			return set;
+		err = bring_in(region, need->va, times);
+		if (err)
+			return ERR_PTR(err);
+	}
+	return set == ERR_PTR(-EBUSY) ? ERR_PTR(-EAGAIN) : set;
 }
 
 /* One attempt. -EAGAIN: the owner changed its memory meanwhile. */
@@ -409,7 +375,7 @@ static long try_uncached(struct kcoll_segment *segment, unsigned long va, unsign
 			 bool write, struct page **pages, bool last, struct kcoll_pin_times *times)
 {
 	unsigned long seq = mmu_interval_read_begin(&segment->watch->notifier);
-	long pinned = pin_pages(segment->region, va, n, write ? FOLL_WRITE : 0, pages, times);
+	long pinned = kcoll_pin_pages(segment->region, va, n, write ? FOLL_WRITE : 0, pages, times);
 	int err;
 
 	if (pinned < 0)

@@ -4,8 +4,6 @@
  * and holds nothing that others need. The owner's memory is one window, of which two pages are there.
  */
 #include <linux/futex.h>
-#include <linux/userfaultfd.h>
-#include <poll.h>
 #include <sys/syscall.h>
 
 #include "kcoll_test.h"
@@ -16,21 +14,13 @@ static char *area;
 static int faults;
 static u64 cookie;
 
-static void give(int page)
-{
-	static u64 contents[PAGE / 8] __attribute__((aligned(4096)));
-	struct uffdio_copy copy = {.dst = (u64)area + page * PAGE, .src = (u64)contents, .len = PAGE};
-
-	contents[0] = page;
-	CHECK(!ioctl(faults, UFFDIO_COPY, &copy));
-}
+static void give(int page) { missing_give(faults, area, page, page); }
 
 static void begin(u32 gate_limit)
 {
 	struct kcoll_register args = {.size = sizeof(args), .flags = KCOLL_READ, .len = HUGE, .gate_limit = gate_limit};
 
 	area = memory_missing(HUGE, &faults);
-	CHECK(!fcntl(faults, F_SETFL, O_NONBLOCK)); /* or poll() fails */
 	give(HERE);
 	give(HERE_TOO);
 	args.addr = (u64)area;
@@ -38,18 +28,7 @@ static void begin(u32 gate_limit)
 	cookie = args.cookie;
 }
 
-/* The page that the owner's handler is asked for; -1: none within that time. */
-static int asked(int ms)
-{
-	struct pollfd ready = {faults, POLLIN, 0};
-	struct uffd_msg message;
-
-	if (poll(&ready, 1, ms) != 1)
-		return -1;
-	CHECK_EQ(read(faults, &message, sizeof(message)), sizeof(message));
-	CHECK_EQ(message.event, UFFD_EVENT_PAGEFAULT);
-	return ((char *)message.arg.pagefault.address - area) / PAGE;
-}
+static int asked(int ms) { return missing_asked(faults, area, ms); }
 
 enum how { COPIES, LOADS, LOADS_QUIETLY, EXITS };
 

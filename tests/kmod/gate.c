@@ -6,8 +6,6 @@
  * stays inside the gate until the answer, and the fault identifies the task; so this program knows and decides which
  * are inside.
  */
-#include <linux/userfaultfd.h>
-#include <poll.h>
 #include <pthread.h>
 
 #include "kcoll_test.h"
@@ -32,7 +30,6 @@ static void scene(u32 limit)
 {
 	parameter("pin_mode", "2");
 	area = memory_missing(HUGE, &faults);
-	CHECK(!fcntl(faults, F_SETFL, O_NONBLOCK));
 	area_cookie = reg_gated(area, HUGE, limit);
 	trace_begin("kcoll_gate/enable");
 }
@@ -58,27 +55,10 @@ static pid_t reader(int page)
 }
 
 /* Returns the reader whose page is being pinned and was not before; NO_READER: none within the time. */
-static int entered(int ms)
-{
-	struct pollfd ready = {faults, POLLIN, 0};
-	struct uffd_msg message;
-
-	if (poll(&ready, 1, ms) != 1)
-		return NO_READER;
-	CHECK_EQ(read(faults, &message, sizeof(message)), sizeof(message));
-	CHECK_EQ(message.event, UFFD_EVENT_PAGEFAULT);
-	return ((char *)message.arg.pagefault.address - area) / PAGE;
-}
+static int entered(int ms) { return missing_asked(faults, area, ms); }
 enum { SOON = 60000, EVER = 100 }; /* time limits for events that must happen, and for those that must not */
 
-static void answer(int page)
-{
-	static u64 contents[PAGE / 8] __attribute__((aligned(4096)));
-	struct uffdio_copy give = {.dst = (u64)area + page * PAGE, .src = (u64)contents, .len = PAGE};
-
-	contents[0] = page + 1;
-	CHECK(!ioctl(faults, UFFDIO_COPY, &give));
-}
+static void answer(int page) { missing_give(faults, area, page, page + 1); }
 
 /* Counts the tasks that have waited since the trace was cleared. */
 static int queued(void) { return file_count(TRACE, "kcoll_gate: waits:"); }

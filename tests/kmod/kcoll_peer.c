@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Memory of every kind, and peers that work on it. */
 #include <linux/userfaultfd.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <sys/syscall.h>
 
@@ -55,6 +56,28 @@ void *memory_missing(size_t len, int *faults)
 	range.range = (struct uffdio_range){(u64)p, len};
 	CHECK(!ioctl(*faults, UFFDIO_REGISTER, &range));
 	return p;
+}
+
+int missing_asked(int faults, const void *area, int ms)
+{
+	struct pollfd ready = {faults, POLLIN, 0};
+	struct uffd_msg message;
+
+	CHECK(!fcntl(faults, F_SETFL, O_NONBLOCK)); /* or poll() fails */
+	if (poll(&ready, 1, ms) != 1)
+		return -1;
+	CHECK_EQ(read(faults, &message, sizeof(message)), sizeof(message));
+	CHECK_EQ(message.event, UFFD_EVENT_PAGEFAULT);
+	return ((const char *)message.arg.pagefault.address - (const char *)area) / PAGE;
+}
+
+void missing_give(int faults, void *area, int page, u64 word)
+{
+	static u64 contents[PAGE / 8] __attribute__((aligned(4096)));
+	struct uffdio_copy give = {.dst = (u64)area + page * PAGE, .src = (u64)contents, .len = PAGE};
+
+	contents[0] = word;
+	CHECK(!ioctl(faults, UFFDIO_COPY, &give));
 }
 
 static uint8_t pattern(u64 seed, u64 i)

@@ -111,6 +111,9 @@ extern const char *kind_name[KINDS];
 void *memory(enum kind kind, size_t len);      /* aligned to 2 MiB; for SHMEM and COW of a memfd */
 int memory_fd(void);			       /* the descriptor behind the last SHMEM or COW */
 void *memory_missing(size_t len, int *faults); /* its pages do not come in; accesses are reported by this userfaultfd */
+int missing_asked(int faults, const void *area,
+		  int ms); /* the page that is waited for, by number; -1: none in that time */
+void missing_give(int faults, void *area, int page, u64 word); /* one that begins with word */
 void fill(void *addr, size_t len, u64 seed);
 bool filled(const void *addr, size_t len, u64 seed, size_t offset); /* holds what fill() put at offset */
 

@@ -21,7 +21,6 @@
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/shrinker.h>
 #include <linux/workqueue.h>
 
 #include "account.h"
@@ -36,7 +35,6 @@ static atomic_long_t pinned_total;
 static atomic_long_t wanted; /* pages that users were refused beyond their shares */
 static unsigned long contended =
 	INITIAL_JIFFIES - 10 * HZ; /* jiffies, when a user was last refused pages of its share */
-static struct shrinker *shrinker;
 
 static void balance(struct work_struct *work);
 static DECLARE_WORK(balance_work, balance);
@@ -367,38 +365,10 @@ void kcoll_account_metadata_end(struct kcoll_user *user, size_t bytes, bool endi
 	wake_up_all(&user->freed);
 }
 
-/* --- pressure --- */
-
-static unsigned long shrink_count(struct shrinker *unused, struct shrink_control *sc)
-{
-	return kcoll_lru_cold_pages();
-}
-
-static unsigned long shrink_scan(struct shrinker *unused, struct shrink_control *sc)
-{
-	unsigned long dropped = kcoll_pinset_drop(&kcoll_lru_all, sc->nr_to_scan, ULONG_MAX, false);
-
-	/* What is waiting for its delay is room too. */
-	kcoll_user_unpin_now_all();
-	return dropped ?: SHRINK_STOP;
-}
-
 /**
- * kcoll_account_start() - registers the shrinker
- *
- * Return: 0 or -ENOMEM.
- */
-int kcoll_account_start(void)
-{
-	shrinker = kcoll_shrinker_start("kcoll", shrink_count, shrink_scan);
-	return IS_ERR(shrinker) ? PTR_ERR(shrinker) : 0;
-}
-
-/**
- * kcoll_account_stop() - the opposite; no pin set is left
+ * kcoll_account_stop() - nothing is charged any more
  */
 void kcoll_account_stop(void)
 {
 	cancel_work_sync(&balance_work);
-	kcoll_shrinker_stop(shrinker);
 }

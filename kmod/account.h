@@ -38,7 +38,6 @@ bool kcoll_account_metadata_fits(struct kcoll_user *user);
 void kcoll_account_metadata_ending(struct kcoll_user *user, size_t bytes);
 void kcoll_account_metadata_end(struct kcoll_user *user, size_t bytes, bool ending);
 
-int kcoll_account_start(void);
 void kcoll_account_stop(void);
 
 #endif

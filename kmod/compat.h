@@ -8,6 +8,7 @@
 
 #include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/list_lru.h>
 #include <linux/mm.h>
 #ifdef KCOLL_HAVE_PFN_T
 #include <linux/pfn_t.h>
@@ -146,27 +147,33 @@ static inline void kcoll_uring_done(struct io_uring_cmd *cmd, ssize_t ret, unsig
 typedef unsigned long (*kcoll_shrink_fn)(struct shrinker *shrinker, struct shrink_control *sc);
 
 /**
- * kcoll_shrinker_start() - registers a shrinker
+ * kcoll_shrinker_start() - registers a shrinker that memory cgroups ask, too
  * @name: for debugfs
- * @count: how much there is to free
+ * @count: how much there is to free; may be called before this returns, even if it fails
  * @scan: frees some
+ * @lru: out: an empty list, to be destroyed after the shrinker; what is in it is who is asked
  *
  * Return: the shrinker, or ERR_PTR.
  */
 static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shrink_fn count,
-						    kcoll_shrink_fn scan)
+						    kcoll_shrink_fn scan, struct list_lru *lru)
 {
 	struct shrinker *shrinker;
+	int err;
 #ifdef KCOLL_HAVE_SHRINKER_ALLOC
-	shrinker = shrinker_alloc(0, "%s", name);
+	shrinker = shrinker_alloc(SHRINKER_MEMCG_AWARE, "%s", name);
 	if (!shrinker)
 		return ERR_PTR(-ENOMEM);
+	err = list_lru_init_memcg(lru, shrinker);
+	if (err) {
+		shrinker_free(shrinker);
+		return ERR_PTR(err);
+	}
 #else
-	int err;
-
 	shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
 	if (!shrinker)
 		return ERR_PTR(-ENOMEM);
+	shrinker->flags = SHRINKER_MEMCG_AWARE;
 #endif
 	shrinker->count_objects = count;
 	shrinker->scan_objects = scan;
@@ -175,13 +182,56 @@ static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shri
 	shrinker_register(shrinker);
 #else
 	err = register_shrinker(shrinker, "%s", name);
-	if (err) {
-		kfree(shrinker);
-		return ERR_PTR(err);
-	}
+	if (err)
+		goto free_shrinker;
+	err = list_lru_init_memcg(lru, shrinker); /* needs its number */
+	if (err)
+		goto unregister;
 #endif
 	return shrinker;
+#ifndef KCOLL_HAVE_SHRINKER_ALLOC
+unregister:
+	unregister_shrinker(shrinker);
+free_shrinker:
+	kfree(shrinker);
+	return ERR_PTR(err);
+#endif
 }
+
+/**
+ * kcoll_list_lru_add() - adds an object to the list of its memory cgroup
+ * @lru: the list
+ * @link: in an object from kmem_cache_alloc_lru()
+ */
+static inline void kcoll_list_lru_add(struct list_lru *lru, struct list_head *link)
+{
+#ifdef KCOLL_HAVE_LIST_LRU_OBJ
+	list_lru_add_obj(lru, link);
+#else
+	list_lru_add(lru, link);
+#endif
+}
+
+/**
+ * kcoll_list_lru_del() - takes it out
+ * @lru: the list
+ * @link: in the object
+ */
+static inline void kcoll_list_lru_del(struct list_lru *lru, struct list_head *link)
+{
+#ifdef KCOLL_HAVE_LIST_LRU_OBJ
+	list_lru_del_obj(lru, link);
+#else
+	list_lru_del(lru, link);
+#endif
+}
+
+/* What a list's walker gets between the list and its argument. */
+#ifdef KCOLL_HAVE_LIST_LRU_LOCK
+#define KCOLL_LIST_LRU_LOCK spinlock_t *lock,
+#else
+#define KCOLL_LIST_LRU_LOCK
+#endif
 
 /**
  * kcoll_has_capability() - whether a task has a capability in the initial user namespace

@@ -9,11 +9,11 @@
  * fails, by design.
  *
  * Where the allowance is used up, a fault drops other sets of its owner, and waits until they are
- * gone; it is granted a few pages in any case. What cannot be served raises SIGBUS, or in a quiet
- * mapping shows the region's blank page. That page lives as long as the region, to which every
- * mapping holds a reference. The generation moves on before the page appears, and the page is
- * removed (kcoll_map_remove_blanks) before a generation is handed out in which the mapping is to
- * hold again.
+ * gone; it is granted a few pages in any case. While memory is scarce it pins few at a time. What
+ * cannot be served raises SIGBUS, or in a quiet mapping shows the region's blank page. That page
+ * lives as long as the region, to which every mapping holds a reference. The generation moves on
+ * before the page appears, and the page is removed (kcoll_map_remove_blanks) before a generation is
+ * handed out in which the mapping is to hold again.
  */
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
@@ -26,6 +26,7 @@
 #include "note.h"
 #include "params.h"
 #include "pinset.h"
+#include "pressure.h"
 #include "trace.h"
 
 #define AROUND 64     /* pages that one fault maps, if the set has them */
@@ -144,7 +145,8 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va, bool a
 	struct kcoll_pinset *set;
 	struct kcoll_freed seen;
 
-	if (kcoll_account_hopeless(owner, need.want >> PAGE_SHIFT)) {
+	if (kcoll_account_hopeless(owner, need.want >> PAGE_SHIFT) ||
+	    kcoll_pressure_recent(owner)) {
 		need.want = FEW;
 		need.floor = true;
 	}

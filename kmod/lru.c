@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which pin set to drop first. A published set is in three lists: of all sets, for memory pressure;
- * of its user's, for shares; of its owner's, for the limit on locked memory.
+ * Which pin set to drop first. A published set is in two lists: of its user's, for shares; of its
+ * owner's, for the limit on locked memory and for memory pressure.
  *
  * Uses only set a time stamp, so the lists are sorted when they are read: a set at the front that
  * was used since it was put in its place goes to the end, once for each quarter of a second in
  * which it was used; a set at the front that was not is the oldest, but for a second at most. So
  * choosing one costs a constant time for each use, not a walk through what is in use.
+ *
+ * Memory pressure does not ask how long ago a set was used: how often it comes by tells how badly
+ * memory is needed. It looks at sets in turn and drops those that were not used since they were
+ * looked at last, as the kernel does with pages.
  */
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -20,13 +24,7 @@
 #define SCAN 32		/* sets that are looked at before others may have the lock */
 #define ROUNDS 32	/* and how often, for one choice */
 
-static DEFINE_SPINLOCK(sets_lock);    /* guards all lists; inside region->lock */
-static unsigned long published_pages; /* of the sets in them; written under sets_lock */
-
-struct kcoll_lru kcoll_lru_all = {
-	.sets = LIST_HEAD_INIT(kcoll_lru_all.sets),
-	.kind = LRU_ALL,
-};
+static DEFINE_SPINLOCK(sets_lock); /* guards all lists; inside region->lock */
 
 /**
  * kcoll_lru_init() - an empty list
@@ -36,7 +34,16 @@ struct kcoll_lru kcoll_lru_all = {
 void kcoll_lru_init(struct kcoll_lru *lru, enum kcoll_lru_kind kind)
 {
 	INIT_LIST_HEAD(&lru->sets);
+	lru->pages = 0;
 	lru->kind = kind;
+}
+
+/* The list that has a set in its place of that kind. */
+static struct kcoll_lru *lru_of(const struct kcoll_pinset *set, enum kcoll_lru_kind kind)
+{
+	struct kcoll_owner *owner = set->region->owner;
+
+	return kind == LRU_USER ? &owner->user->lru : &owner->lru;
 }
 
 /**
@@ -47,20 +54,16 @@ void kcoll_lru_init(struct kcoll_lru *lru, enum kcoll_lru_kind kind)
  */
 void kcoll_lru_add(struct kcoll_pinset *set)
 {
-	struct kcoll_owner *owner = set->region->owner;
-	struct kcoll_lru *lrus[LRU_KINDS] = {
-		[LRU_ALL] = &kcoll_lru_all,
-		[LRU_USER] = &owner->user->lru,
-		[LRU_OWNER] = &owner->lru,
-	};
 	unsigned int i;
 
 	spin_lock(&sets_lock);
 	for (i = 0; i < LRU_KINDS; i++) {
+		struct kcoll_lru *lru = lru_of(set, i);
+
 		set->places[i].seen = READ_ONCE(set->used);
-		list_add_tail(&set->places[i].link, &lrus[i]->sets);
+		list_add_tail(&set->places[i].link, &lru->sets);
+		WRITE_ONCE(lru->pages, lru->pages + set->pages);
 	}
-	WRITE_ONCE(published_pages, published_pages + set->pages);
 	spin_unlock(&sets_lock);
 }
 
@@ -75,13 +78,22 @@ void kcoll_lru_remove(struct kcoll_pinset *set)
 	unsigned int i;
 
 	spin_lock(&sets_lock);
-	for (i = 0; i < LRU_KINDS; i++)
+	for (i = 0; i < LRU_KINDS; i++) {
+		struct kcoll_lru *lru = lru_of(set, i);
+
 		list_del(&set->places[i].link);
-	WRITE_ONCE(published_pages, published_pages - set->pages);
+		WRITE_ONCE(lru->pages, lru->pages - set->pages);
+	}
 	spin_unlock(&sets_lock);
 }
 
-static bool cold(const struct kcoll_pinset *set)
+/**
+ * kcoll_lru_cold() - whether a set was not used for a second
+ * @set: the pin set
+ *
+ * Return: whether.
+ */
+bool kcoll_lru_cold(const struct kcoll_pinset *set)
 {
 	return (u32)(jiffies / (HZ / 4)) - READ_ONCE(set->used) >= COLD_QUARTERS;
 }
@@ -108,7 +120,7 @@ static bool sort_front(struct kcoll_lru *lru, bool warm, struct kcoll_pinset **s
 		u32 used;
 
 		*set = first_of(lru);
-		if (!*set || cold(*set))
+		if (!*set || kcoll_lru_cold(*set))
 			return true;
 		place = &(*set)->places[lru->kind];
 		used = READ_ONCE((*set)->used);
@@ -124,24 +136,11 @@ static bool sort_front(struct kcoll_lru *lru, bool warm, struct kcoll_pinset **s
 	return false;
 }
 
-/* The set to drop first, with references if they are wanted; else it tells only whether. */
-static struct kcoll_pinset *oldest(struct kcoll_lru *lru, bool warm, bool hold)
+/* REQUIRES: sets_lock. In a list, so published: it and its region are alive. */
+static struct kcoll_pinset *hold(struct kcoll_pinset *set)
 {
-	struct kcoll_pinset *set = NULL;
-	unsigned int round;
-	bool done = false;
-
-	for (round = 1; !done; round++) {
-		spin_lock(&sets_lock);
-		done = sort_front(lru, warm, &set) || round == ROUNDS;
-		if (done && set && hold) {
-			/* In the list, so published, so both are alive. */
-			percpu_ref_get(&set->ref);
-			percpu_ref_get(&set->region->ref);
-		}
-		spin_unlock(&sets_lock);
-		cond_resched();
-	}
+	percpu_ref_get(&set->ref);
+	percpu_ref_get(&set->region->ref);
 	return set;
 }
 
@@ -154,15 +153,52 @@ static struct kcoll_pinset *oldest(struct kcoll_lru *lru, bool warm, bool hold)
  */
 struct kcoll_pinset *kcoll_lru_oldest(struct kcoll_lru *lru, bool warm)
 {
-	return oldest(lru, warm, true);
+	struct kcoll_pinset *set = NULL;
+	unsigned int round;
+	bool done = false;
+
+	for (round = 1; !done; round++) {
+		spin_lock(&sets_lock);
+		done = sort_front(lru, warm, &set) || round == ROUNDS;
+		if (done && set)
+			hold(set);
+		spin_unlock(&sets_lock);
+		cond_resched();
+	}
+	return set;
 }
 
 /**
- * kcoll_lru_cold_pages() - for the shrinker: whether, and how much, it is worth its while
+ * kcoll_lru_look() - for memory pressure: looks for a set that was not used since the last time
+ * @lru: of which
+ * @pages: how many pages of sets to look at; at most SCAN sets
+ * @looked: out: how many it were, of whole sets; 0: there is none
  *
- * Return: an upper bound of the pages of cold sets; 0: there is none.
+ * Return: the set, with references to it and its region; NULL: none of them.
  */
-unsigned long kcoll_lru_cold_pages(void)
+struct kcoll_pinset *kcoll_lru_look(struct kcoll_lru *lru, unsigned long pages,
+				    unsigned long *looked)
 {
-	return oldest(&kcoll_lru_all, false, false) ? READ_ONCE(published_pages) : 0;
+	struct kcoll_pinset *set, *found = NULL;
+	unsigned int n;
+
+	*looked = 0;
+	spin_lock(&sets_lock);
+	for (n = 0; n < SCAN && *looked < pages && !found; n++) {
+		struct kcoll_lru_place *place;
+		u32 used;
+
+		set = first_of(lru);
+		if (!set)
+			break;
+		*looked += set->pages;
+		place = &set->places[lru->kind];
+		used = READ_ONCE(set->used);
+		if (used == place->seen)
+			found = hold(set);
+		place->seen = used;
+		list_move_tail(&place->link, &lru->sets);
+	}
+	spin_unlock(&sets_lock);
+	return found;
 }

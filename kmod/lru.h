@@ -8,11 +8,12 @@
 struct kcoll_pinset;
 
 /* The lists that each published pin set is in. */
-enum kcoll_lru_kind { LRU_ALL, LRU_USER, LRU_OWNER, LRU_KINDS };
+enum kcoll_lru_kind { LRU_USER, LRU_OWNER, LRU_KINDS };
 
 /* Published pin sets, those first that were not used for longest. */
 struct kcoll_lru {
 	struct list_head sets; /* under sets_lock */
+	unsigned long pages;   /* of them; written under sets_lock */
 	enum kcoll_lru_kind kind;
 };
 
@@ -22,12 +23,12 @@ struct kcoll_lru_place {
 	u32 seen; /* what set->used was when it was put there */
 };
 
-extern struct kcoll_lru kcoll_lru_all;
-
 void kcoll_lru_init(struct kcoll_lru *lru, enum kcoll_lru_kind kind);
 void kcoll_lru_add(struct kcoll_pinset *set);
 void kcoll_lru_remove(struct kcoll_pinset *set);
 struct kcoll_pinset *kcoll_lru_oldest(struct kcoll_lru *lru, bool warm);
-unsigned long kcoll_lru_cold_pages(void);
+bool kcoll_lru_cold(const struct kcoll_pinset *set);
+struct kcoll_pinset *kcoll_lru_look(struct kcoll_lru *lru, unsigned long pages,
+				    unsigned long *looked);
 
 #endif

@@ -8,6 +8,7 @@
 #include "account.h"
 #include "device.h"
 #include "params.h"
+#include "pressure.h"
 #include "region.h"
 #include "stats.h"
 
@@ -105,17 +106,17 @@ static int __init kcoll_init(void)
 	if (!kcoll_wq)
 		return -ENOMEM;
 	kcoll_stats_start();
-	err = kcoll_account_start();
+	err = kcoll_pressure_start();
 	if (err)
 		goto stop_stats;
 	err = kcoll_device_start();
 	if (err)
-		goto stop_account;
+		goto stop_pressure;
 	pr_info("version %s loaded\n", THIS_MODULE->version);
 	return 0;
 
-stop_account:
-	kcoll_account_stop();
+stop_pressure:
+	kcoll_pressure_stop();
 stop_stats:
 	kcoll_stats_stop();
 	destroy_workqueue(kcoll_wq);
@@ -132,6 +133,7 @@ static void __exit kcoll_exit(void)
 	kcoll_region_wait_none();
 	/* The last callbacks of percpu_refs, and of kfree_rcu(), which may queue work. */
 	rcu_barrier();
+	kcoll_pressure_stop();
 	kcoll_account_stop();
 	destroy_workqueue(kcoll_wq);
 	kcoll_stats_stop();

@@ -8,10 +8,10 @@
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
 
 #include "account.h"
 #include "owner.h"
+#include "pressure.h"
 #include "user.h"
 
 static DEFINE_MUTEX(owners_lock); /* guards the table; the last put takes it too */
@@ -38,7 +38,7 @@ static struct kcoll_owner *find(const struct mm_struct *mm)
 
 static struct kcoll_owner *owner_new(struct mm_struct *mm)
 {
-	struct kcoll_owner *owner = kzalloc(sizeof(*owner), GFP_KERNEL_ACCOUNT);
+	struct kcoll_owner *owner = kcoll_pressure_owner_alloc();
 	int err = -ENOMEM;
 
 	if (!owner)
@@ -56,22 +56,24 @@ static struct kcoll_owner *owner_new(struct mm_struct *mm)
 	refcount_set(&owner->ref, 1);
 	kcoll_lru_init(&owner->lru, LRU_OWNER);
 	kcoll_gate_init(&owner->gate);
+	kcoll_pressure_owner_add(owner);
 	return owner;
 
 put_user:
 	kcoll_user_put(owner->user);
 free_owner:
-	kfree(owner);
+	kcoll_pressure_owner_free(owner);
 	return ERR_PTR(err);
 }
 
 static void owner_free(struct kcoll_owner *owner)
 {
+	kcoll_pressure_owner_remove(owner);
 	kcoll_account_metadata_end(owner->user, owner_bytes(), false);
 	kcoll_user_put(owner->user);
 	put_pid(owner->leader);
 	mmdrop(owner->mm);
-	kfree(owner);
+	kcoll_pressure_owner_free(owner);
 }
 
 /**

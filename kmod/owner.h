@@ -17,9 +17,11 @@ struct kcoll_owner {
 	struct mm_struct *mm; /* grabbed: the struct lives, the memory may be gone */
 	refcount_t ref;
 	struct hlist_node hash;
-	struct kcoll_user *user; /* who opened the device first: is charged */
-	struct kcoll_lru lru;	 /* its published pin sets */
-	struct pid *leader;	 /* the process that opened the device first: its limits hold */
+	struct kcoll_user *user;  /* who opened the device first: is charged */
+	struct kcoll_lru lru;	  /* its published pin sets */
+	struct list_head pressed; /* among the owners of its memory cgroup: pressure.c */
+	unsigned long scarce;	  /* jiffies, when pressure last dropped a set in use */
+	struct pid *leader;	  /* the process that opened the device first: its limits hold */
 	/* RLIMIT_MEMLOCK at the last registration, for when it is gone; ULONG_MAX: unlimited */
 	unsigned long memlock_pages;
 	atomic_long_t pinned_pages;

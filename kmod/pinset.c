@@ -22,6 +22,7 @@
 #include "params.h"
 #include "pin.h"
 #include "pinset.h"
+#include "pressure.h"
 #include "stats.h"
 #include "trace.h"
 
@@ -191,6 +192,8 @@ static struct kcoll_pinset *pin_chosen(struct kcoll_miss *miss, const struct kco
 	struct kcoll_pinset *set;
 	int err;
 
+	if (!need->fault && !need->eager && kcoll_pressure_recent(owner))
+		return ERR_PTR(-EDQUOT);
 	err = kcoll_account_charge(owner, n, need->floor, &miss->charge);
 	if (err)
 		return ERR_PTR(err);
@@ -338,8 +341,9 @@ static int bring_in(struct kcoll_region *region, unsigned long va, struct kcoll_
  * @times: out: what it cost, added up
  *
  * Return: the set, with a reference; ERR_PTR: -EINTR; -ETIMEDOUT (this task exits); -ENOENT (the
- * region has ended); -ESRCH; -EFAULT; -EOPNOTSUPP; -ENOMEM; -EDQUOT (no allowance); -EAGAIN (the
- * owner keeps changing its memory). After the last five an uncached copy may do.
+ * region has ended); -ESRCH; -EFAULT; -EOPNOTSUPP; -ENOMEM; -EDQUOT (no allowance, or scarce
+ * memory); -EAGAIN (the owner keeps changing its memory). After the last five an uncached copy may
+ * do.
  */
 struct kcoll_pinset *kcoll_pinset_pin(struct kcoll_segment *segment,
 				      const struct kcoll_pin_need *need,

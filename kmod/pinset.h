@@ -6,6 +6,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/percpu-refcount.h>
+#include <linux/wait.h>
 
 #include "account.h"
 #include "lru.h"
@@ -66,6 +67,8 @@ struct kcoll_freed {
 
 #define PIN_WHOLE WINDOW_SIZE /* pin_need.want: all of the window */
 
+extern wait_queue_head_t kcoll_pinset_room; /* woken when a set was freed */
+
 struct kcoll_pinset *kcoll_pinset_pin(struct kcoll_segment *segment,
 				      const struct kcoll_pin_need *need,
 				      struct kcoll_counters *stats, struct kcoll_pin_times *times);
@@ -77,6 +80,7 @@ unsigned int kcoll_pinset_drop_range(struct kcoll_segment *segment, unsigned lon
 void kcoll_pinset_drop_all(struct kcoll_region *region);
 unsigned long kcoll_pinset_drop(struct kcoll_lru *lru, unsigned long pages, unsigned long most,
 				bool warm);
+unsigned long kcoll_pinset_drop_held(struct kcoll_pinset *set);
 void kcoll_pinset_unpublish(struct kcoll_pinset *set);
 void kcoll_pinset_retire(struct kcoll_pinset *set);
 void kcoll_pinset_released(struct percpu_ref *ref);

@@ -17,6 +17,7 @@
  *   region->map_sem                            (a peer's fault: below the peer's mmap_lock)
  *   i_mmap_rwsem, page table locks             zapping, inserting
  *   region->lock                               (also in invalidations, below any lock of mm)
+ *   a list of owners by memory cgroup          (pressure.c)
  *   sets_lock | users_lock | gate->lock | the lock of region->sets
  *   dying->lock                                (also below users_lock)
  *

@@ -25,7 +25,7 @@
 
 /* Wakes those who wait for room. */
 static atomic_t freed = ATOMIC_INIT(0); /* sets of all users */
-static DECLARE_WAIT_QUEUE_HEAD(room);
+DECLARE_WAIT_QUEUE_HEAD(kcoll_pinset_room);
 
 /* --- dropping --- */
 
@@ -123,8 +123,13 @@ static void let_go(struct kcoll_pinset *set)
 	kcoll_region_put(region);
 }
 
-/* Drops a set that is still published and lets go of it; returns its pages, or 0. */
-static unsigned long drop_held(struct kcoll_pinset *set)
+/**
+ * kcoll_pinset_drop_held() - drops a set, unless it is dropped already, and lets go of it
+ * @set: the pin set, with references to it and its region
+ *
+ * Return: how many pages are on their way out; 0: it was dropped already.
+ */
+unsigned long kcoll_pinset_drop_held(struct kcoll_pinset *set)
 {
 	struct kcoll_region *region = set->region;
 	unsigned long pages = 0;
@@ -163,7 +168,7 @@ unsigned long kcoll_pinset_drop(struct kcoll_lru *lru, unsigned long pages, unsi
 			let_go(set);
 			break;
 		}
-		dropped += drop_held(set);
+		dropped += kcoll_pinset_drop_held(set);
 		cond_resched();
 	}
 	return dropped;
@@ -200,7 +205,8 @@ static bool may_have_room(const struct kcoll_user *user, struct kcoll_freed seen
  */
 int kcoll_pinset_wait_freed(const struct kcoll_user *user, struct kcoll_freed seen)
 {
-	return wait_event_interruptible_timeout(room, may_have_room(user, seen), HZ / 20) < 0 ?
+	return wait_event_interruptible_timeout(kcoll_pinset_room, may_have_room(user, seen),
+						HZ / 20) < 0 ?
 		       -EINTR :
 		       0;
 }
@@ -263,8 +269,8 @@ static void set_free(struct kcoll_pinset *set)
 	kcoll_account_uncharge(owner, &set->charge, set->charge.pages);
 	atomic_inc(&owner->user->unpinned);
 	atomic_inc(&freed);
-	if (wq_has_sleeper(&room))
-		wake_up_all(&room);
+	if (wq_has_sleeper(&kcoll_pinset_room))
+		wake_up_all(&kcoll_pinset_room);
 	percpu_ref_exit(&set->ref);
 	kvfree(set);
 	atomic_dec(&owner->user->dying.unfreed);

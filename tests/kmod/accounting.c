@@ -304,26 +304,6 @@ TEST(never_pinning)
 	parameter("pin_mode", "0");
 }
 
-/* Memory pressure: the shrinker releases sets that no peer has used for a while. */
-TEST(the_shrinker_drops_cold_sets)
-{
-	char *p = memory(SMALL, 8 * HUGE);
-	int fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
-	double start = seconds_now();
-	u64 cookie = reg(p, 8 * HUGE, KCOLL_READ | KCOLL_EAGER);
-
-	CHECK(cookie && fd >= 0);
-	CHECK_EQ(pinned_pages(), 8 * 512);
-	CHECK(write(fd, "2", 1) == 1);
-	if (seconds_now() - start < 0.7)
-		CHECK_EQ(pinned_pages(), 8 * 512); /* warm */
-	else
-		printf("# pinning and dropping caches took so long that the sets became cold\n");
-	usleep(1600000);
-	CHECK(write(fd, "2", 1) == 1);
-	wait_unpinned(0);
-}
-
 /* The pins of an owner end with it, however it dies and whichever peer copies. The machine checks the sum at its end.
  */
 TEST(nothing_stays_pinned_after_the_owner)

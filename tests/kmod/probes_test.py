@@ -24,10 +24,11 @@ KMOD = HERE.parent.parent / "kmod"
 FORMS = HERE / "forms.txt"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "libcoll/vm"
 
-OLDEST = {"PIN_VMAS", "PFN_T"}
-IN_6_12 = {"VM_FLAGS_SET", "RELEASE_FAULT_LOCK", "SHRINKER_ALLOC", "IO_URING_CMD_H", "URING_SQE_CMD", "PFN_T", "CRYPTO_UTILS"}
+OLDEST = {"PIN_VMAS", "PFN_T", "LIST_LRU_LOCK"}
+IN_6_12 = {"VM_FLAGS_SET", "RELEASE_FAULT_LOCK", "SHRINKER_ALLOC", "IO_URING_CMD_H", "URING_SQE_CMD", "PFN_T", "CRYPTO_UTILS",
+           "LIST_LRU_OBJ", "LIST_LRU_LOCK"}
 IN_7_2 = {"VM_FLAGS_SET", "RELEASE_FAULT_LOCK", "SHRINKER_ALLOC", "IO_URING_CMD_H", "URING_SQE128_CMD", "URING_DONE32",
-          "CRYPTO_UTILS"}
+          "CRYPTO_UTILS", "LIST_LRU_OBJ"}
 KNOWN = {"6.1": OLDEST, "6.12": IN_6_12, "7.2": IN_7_2, "7.3": IN_7_2}
 
 # The opposite compiles as well, because the kernel kept the replaced form: only the first check applies.

@@ -39,13 +39,13 @@ programs() {
     if [ -n "$chosen" ]; then
         echo "$chosen"
     elif [[ $1 == [0-9]* ]]; then
-        echo functional faults absent invalidation access accounting charges harm scale shares gate parameters uring fuzz stress
+        echo functional faults absent invalidation access accounting charges pressure harm scale shares gate parameters uring fuzz stress
     elif [[ $1 != debug* && $1 != kcsan* ]]; then
         echo functional faults absent invalidation access
     elif [ -n "$quick" ]; then
         echo access faults absent gate invalidation fuzz failnth
     else
-        echo functional faults absent invalidation access accounting charges harm scale shares gate parameters uring fuzz stress failnth
+        echo functional faults absent invalidation access accounting charges pressure harm scale shares gate parameters uring fuzz stress failnth
     fi
 }
 

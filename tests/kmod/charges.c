@@ -288,15 +288,18 @@ static bool maps_alone(int i)
 
 TEST(pages_of_regions_are_charged)
 {
-	long before;
+	long before, taken;
 
 	parameter("max_metadata_mb", "4");
+	group("charged", "max");
+	group_join("charged");
 	p = memory(SMALL, HUGE);
 	become(UID + 7);
-	before = memory_line("MemAvailable");
+	before = group_memory("charged");
 	until_refused(maps_alone, "descriptors, regions and mappings");
-	printf("# %ld KiB\n", before - memory_line("MemAvailable"));
-	CHECK(before - memory_line("MemAvailable") < 2 * LIMIT_MB << 10);
+	taken = group_memory("charged") - before;
+	printf("# %ld KiB\n", taken >> 10);
+	CHECK(taken > LIMIT_MB << 20 && taken < 2 * LIMIT_MB << 20);
 }
 
 /* --- users of a user --- */

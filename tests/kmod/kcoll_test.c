@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <dirent.h>
 #include <stdarg.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "kcoll_test.h"
@@ -366,6 +368,44 @@ void parameter(const char *name, const char *value)
 
 	snprintf(path, sizeof(path), "/sys/module/kcoll/parameters/%s", name);
 	file_set(path, value);
+}
+
+#define GROUPS "/mnt/groups"
+
+const char *in_group(const char *name, const char *file)
+{
+	static char path[200];
+
+	snprintf(path, sizeof(path), GROUPS "/%s/%s", name, file);
+	return path;
+}
+
+void group(const char *name, const char *limit)
+{
+	const char *controllers = GROUPS "/cgroup.subtree_control";
+	int fd;
+
+	mkdir(GROUPS, 0755);
+	if (access(controllers, F_OK) && mount("none", GROUPS, "cgroup2", 0, NULL))
+		skip("no cgroups here");
+	fd = open(controllers, O_WRONLY);
+	if (fd < 0 || write(fd, "+memory", 7) != 7)
+		skip("no memory cgroups here");
+	close(fd);
+	CHECK(!mkdir(in_group(name, ""), 0755) || errno == EEXIST);
+	file_set(in_group(name, "memory.max"), limit);
+}
+
+void group_join(const char *name) { file_set(in_group(name, "cgroup.procs"), "0"); }
+
+long group_memory(const char *name)
+{
+	FILE *file = fopen(in_group(name, "memory.current"), "r");
+	long bytes = -1;
+
+	CHECK(file && fscanf(file, "%ld", &bytes) == 1);
+	fclose(file);
+	return bytes;
 }
 
 int file_count(const char *path, const char *text)

@@ -99,6 +99,13 @@ long pinned_pages(void);
 void parameter(const char *name, const char *value); /* of the module */
 void file_set(const char *path, const char *text);
 int file_count(const char *path, const char *text); /* how often text stands in it */
+
+/* Memory cgroups. A test that needs them is skipped where there are none. */
+void group(const char *name, const char *limit); /* makes one; "max": without limit */
+void group_join(const char *name);		 /* this process, and what it forks from now on */
+long group_memory(const char *name);		 /* bytes that are charged to it */
+const char *in_group(const char *name, const char *file);
+
 #define TRACING "/sys/kernel/tracing/"
 #define TRACE TRACING "trace"
 void trace_begin(const char *events); /* of the module: "enable", or "NAME/enable"; TRACE is empty then */

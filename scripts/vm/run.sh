@@ -131,7 +131,7 @@ awk '/BUG: KCSAN/ {inside = 1; text = ""; ours = 0}
              heading = /(read|write).* of [0-9]+ bytes by/
              if (/======/) {inside = 0; if (ours) printf "%s", text}
              next}
-     {print}' "$work/console" > "$work/heard"
+     !/\] =+$/' "$work/console" > "$work/heard"
 complaints='BUG:|WARNING:|KASAN|KCSAN|UBSAN|Oops|possible .* detected|possible recursive|inconsistent lock|suspicious RCU|INFO: task|rcu: INFO|soft lockup|bad page|Kernel panic|page allocation failure|ODEBUG|scheduling while atomic'
 if grep -E "$complaints" "$work/heard" | grep -vEf <(sed 's/ *#.*//; /^$/d' "$here/known-complaints") > "$work/complaints"; then
     say "the kernel complained:"

@@ -8,9 +8,9 @@
  * which it was used; a set at the front that was not is the oldest, but for a second at most. So
  * choosing one costs a constant time for each use, not a walk through what is in use.
  *
- * Memory pressure does not ask how long ago a set was used: how often it comes by tells how badly
- * memory is needed. It looks at sets in turn and drops those that were not used since they were
- * looked at last, as the kernel does with pages.
+ * The shrinker (pressure.c) ignores how long ago a set was used. It scans the sets in turn and
+ * drops each one that was not used since its last scan, so the scan rate, which grows with the need
+ * for memory, decides which sets count as unused.
  */
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -21,7 +21,7 @@
 #include "user.h"
 
 #define COLD_QUARTERS 4 /* unused for a second: may be dropped for others */
-#define SCAN 32		/* sets that are looked at before others may have the lock */
+#define SCAN 32		/* sets that are scanned before others may have the lock */
 #define ROUNDS 32	/* and how often, for one choice */
 
 static DEFINE_SPINLOCK(sets_lock); /* guards all lists; inside region->lock */
@@ -169,29 +169,31 @@ struct kcoll_pinset *kcoll_lru_oldest(struct kcoll_lru *lru, bool warm)
 }
 
 /**
- * kcoll_lru_look() - for memory pressure: looks for a set that was not used since the last time
- * @lru: of which
- * @pages: how many pages of sets to look at; at most SCAN sets
- * @looked: out: how many it were, of whole sets; 0: there is none
+ * kcoll_lru_scan() - finds a set that was not used since its last scan, for the shrinker
+ * @lru: the list
+ * @pages: how many pages of sets to scan; at most SCAN sets
+ * @scanned: out: pages of the scanned sets; 0: the list is empty
  *
- * Return: the set, with references to it and its region; NULL: none of them.
+ * Scanned sets move to the end of the list.
+ *
+ * Return: the set, with references to it and its region; NULL: all scanned sets were used.
  */
-struct kcoll_pinset *kcoll_lru_look(struct kcoll_lru *lru, unsigned long pages,
-				    unsigned long *looked)
+struct kcoll_pinset *kcoll_lru_scan(struct kcoll_lru *lru, unsigned long pages,
+				    unsigned long *scanned)
 {
 	struct kcoll_pinset *set, *found = NULL;
 	unsigned int n;
 
-	*looked = 0;
+	*scanned = 0;
 	spin_lock(&sets_lock);
-	for (n = 0; n < SCAN && *looked < pages && !found; n++) {
+	for (n = 0; n < SCAN && *scanned < pages && !found; n++) {
 		struct kcoll_lru_place *place;
 		u32 used;
 
 		set = first_of(lru);
 		if (!set)
 			break;
-		*looked += set->pages;
+		*scanned += set->pages;
 		place = &set->places[lru->kind];
 		used = READ_ONCE(set->used);
 		if (used == place->seen)

@@ -28,7 +28,7 @@ void kcoll_lru_add(struct kcoll_pinset *set);
 void kcoll_lru_remove(struct kcoll_pinset *set);
 struct kcoll_pinset *kcoll_lru_oldest(struct kcoll_lru *lru, bool warm);
 bool kcoll_lru_cold(const struct kcoll_pinset *set);
-struct kcoll_pinset *kcoll_lru_look(struct kcoll_lru *lru, unsigned long pages,
-				    unsigned long *looked);
+struct kcoll_pinset *kcoll_lru_scan(struct kcoll_lru *lru, unsigned long pages,
+				    unsigned long *scaned);
 
 #endif

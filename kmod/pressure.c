@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory pressure, of the machine or of a memory cgroup: pins give way.
+ * A memory-cgroup-aware shrinker, which drops pin sets when memory is reclaimed.
  *
- * Owners are in a list of the memory cgroup that the process was in when it opened the device
- * first, which is charged for the pages that its peers pin. Whoever reclaims memory of a cgroup, or
- * of all, asks the shrinker for each one; it looks at the pin sets of the owners there, as many as
- * it is asked for, and drops those that were not used since it looked last.
+ * Each owner is in the list_lru of the memory cgroup in which its process first opened the device;
+ * that cgroup is charged for the pages that peers pin. Reclaim of a cgroup, or of the whole
+ * machine, calls the shrinker for each cgroup. The shrinker scans as many pages of pin sets as it
+ * is asked for, in turn over the owners, and drops each set that was not used since its last scan
+ * (second chance, as for the kernel's own pages).
  *
- * Pages become free some milliseconds after their set was dropped: it has to leave mappings, and
- * its last access has to end. Who finds nothing more to drop waits for that, lest the cgroup is
- * taken for one without anything to reclaim, and a task of it is killed; 50 ms at most each time,
- * since the task may itself hold up what it waits for.
+ * A dropped set is unpinned asynchronously, some milliseconds later: mappings have to be zapped and
+ * the last access has to end. If reclaim finds no set to drop but some are still being unpinned, it
+ * waits for them; otherwise the cgroup would seem to have nothing reclaimable, and the OOM killer
+ * would run. The wait is at most 50 ms per call, because the reclaiming task may itself hold a
+ * reference to a set.
  */
 #include <linux/err.h>
 #include <linux/gfp.h>
@@ -57,7 +59,7 @@ void kcoll_pressure_owner_free(struct kcoll_owner *owner)
 }
 
 /**
- * kcoll_pressure_owner_add() - from now on its pin sets may be dropped
+ * kcoll_pressure_owner_add() - adds an owner to the list of its memory cgroup
  * @owner: the owner
  */
 void kcoll_pressure_owner_add(struct kcoll_owner *owner)
@@ -68,7 +70,7 @@ void kcoll_pressure_owner_add(struct kcoll_owner *owner)
 }
 
 /**
- * kcoll_pressure_owner_remove() - it has none any more
+ * kcoll_pressure_owner_remove() - removes an owner, which has no pin set left
  * @owner: the owner
  */
 void kcoll_pressure_owner_remove(struct kcoll_owner *owner)
@@ -77,19 +79,19 @@ void kcoll_pressure_owner_remove(struct kcoll_owner *owner)
 }
 
 /**
- * kcoll_pressure_recent() - whether memory is so scarce that sets in use were dropped just now
- * @owner: whose sets
+ * kcoll_pressure_recent() - whether reclaim dropped a set in use within the last 100 ms
+ * @owner: the owner of the set
  *
- * Pinned again at once, their pages would never be seen unpinned.
+ * If its pages were pinned again at once, reclaim would never find them without a pin.
  *
- * Return: true: copies should not pin for later.
+ * Return: true: copies should not publish pins, and faults should pin few pages.
  */
 bool kcoll_pressure_recent(const struct kcoll_owner *owner)
 {
 	return time_before(jiffies, READ_ONCE(owner->scarce) + HZ / 10);
 }
 
-/* Calls a walker for all owners of a memory cgroup; NULL: of all, where there are no cgroups. */
+/* Calls a walker for each owner of a memory cgroup; NULL: for all owners, without cgroups. */
 static void walk(struct mem_cgroup *memcg, list_lru_walk_cb walker, void *arg)
 {
 	int nid;
@@ -106,7 +108,7 @@ static void walk(struct mem_cgroup *memcg, list_lru_walk_cb walker, void *arg)
 
 struct pages {
 	unsigned long pinned;  /* published */
-	unsigned long leaving; /* dropped, but still pinned */
+	unsigned long leaving; /* dropped, not yet unpinned */
 };
 
 static enum lru_status count_owner(struct list_head *link, struct list_lru_one *one,
@@ -141,48 +143,57 @@ static unsigned long shrink_count(struct shrinker *unused, struct shrink_control
 
 /* --- dropping --- */
 
-struct look {
-	unsigned long budget; /* pages to look at */
-	unsigned long looked;
+struct scan {
+	unsigned long budget; /* pages to scan */
+	unsigned long scanned;
 	struct kcoll_pinset *found;
 };
 
-/* The owners take turns: one that was looked at goes to the end. */
-static enum lru_status look_at_owner(struct list_head *link, struct list_lru_one *one,
-				     KCOLL_LIST_LRU_LOCK void *arg)
+/* Owners take turns: a scanned owner moves to the tail. */
+static enum lru_status scan_owner(struct list_head *link, struct list_lru_one *one,
+				  KCOLL_LIST_LRU_LOCK void *arg)
 {
 	struct kcoll_owner *owner = container_of(link, struct kcoll_owner, pressed);
-	struct look *look = arg;
-	unsigned long looked;
+	struct scan *scan = arg;
+	unsigned long scanned;
 
-	if (look->found || look->looked >= look->budget)
+	if (scan->found || scan->scanned >= scan->budget)
 		return LRU_SKIP;
-	look->found = kcoll_lru_look(&owner->lru, look->budget - look->looked, &looked);
-	look->looked += looked;
-	if (look->found && !kcoll_lru_cold(look->found))
+	scan->found = kcoll_lru_scan(&owner->lru, scan->budget - scan->scanned, &scanned);
+	scan->scanned += scanned;
+	if (scan->found && !kcoll_lru_cold(scan->found))
 		WRITE_ONCE(owner->scarce, jiffies);
 	return LRU_ROTATE;
 }
 
-/* Looks at so many pages of sets; returns how many were looked at, and drops some of them. */
+/* Scans pin sets of `budget` pages; returns the pages scanned, adds the dropped ones to *dropped. */
 static unsigned long drop_some(struct mem_cgroup *memcg, unsigned long budget,
 			       unsigned long *dropped)
 {
-	struct look look = { .budget = budget };
+	struct scan scan = { .budget = budget };
 	unsigned long before;
 
 	do {
-		before = look.looked;
-		look.found = NULL;
-		walk(memcg, look_at_owner, &look);
-		if (look.found)
-			*dropped += kcoll_pinset_drop_held(look.found);
+		before = scan.scanned;
+		scan.found = NULL;
+		walk(memcg, scan_owner, &scan);
+		if (scan.found)
+			*dropped += kcoll_pinset_drop_held(scan.found);
 		cond_resched();
-	} while (look.looked > before && look.looked < budget);
-	return look.looked;
+	} while (scan.scanned > before && scan.scanned < budget);
+	return scan.scanned;
 }
 
-/* Whether the task may sleep, and is none that pages have to wait for on their way out. */
+static enum lru_status unpin_owner(struct list_head *link, struct list_lru_one *one,
+				   KCOLL_LIST_LRU_LOCK void *arg)
+{
+	struct kcoll_owner *owner = container_of(link, struct kcoll_owner, pressed);
+
+	kcoll_dying_unpin_now(&owner->user->dying);
+	return LRU_SKIP;
+}
+
+/* Whether the task may sleep, and unpinning does not depend on it. */
 static bool may_wait(const struct shrink_control *sc)
 {
 	return gfpflags_allow_blocking(sc->gfp_mask) && sc->gfp_mask & __GFP_FS &&
@@ -201,16 +212,15 @@ static void wait_for_leaving(struct mem_cgroup *memcg)
 static unsigned long shrink_scan(struct shrinker *unused, struct shrink_control *sc)
 {
 	unsigned long dropped = 0;
-	unsigned long looked = drop_some(sc->memcg, sc->nr_to_scan, &dropped);
+	unsigned long scanned = drop_some(sc->memcg, sc->nr_to_scan, &dropped);
 
-	/* What is waiting for its delay is room too. */
-	kcoll_user_unpin_now_all();
-	if (!looked) {
+	walk(sc->memcg, unpin_owner, NULL); /* ends unpin_delay_ms for dropped sets */
+	if (!scanned) {
 		if (may_wait(sc))
 			wait_for_leaving(sc->memcg);
 		return SHRINK_STOP;
 	}
-	sc->nr_scanned = looked;
+	sc->nr_scanned = scanned;
 	return dropped;
 }
 

@@ -29,6 +29,6 @@ void kcoll_lru_remove(struct kcoll_pinset *set);
 struct kcoll_pinset *kcoll_lru_oldest(struct kcoll_lru *lru, bool warm);
 bool kcoll_lru_cold(const struct kcoll_pinset *set);
 struct kcoll_pinset *kcoll_lru_scan(struct kcoll_lru *lru, unsigned long pages,
-				    unsigned long *scaned);
+				    unsigned long *scanned);
 
 #endif

@@ -166,7 +166,7 @@ static enum lru_status scan_owner(struct list_head *link, struct list_lru_one *o
 	return LRU_ROTATE;
 }
 
-/* Scans pin sets of `budget` pages; returns the pages scanned, adds the dropped ones to *dropped. */
+/* Scans pin sets of `budget` pages; returns the pages scanned, adds those dropped to *dropped. */
 static unsigned long drop_some(struct mem_cgroup *memcg, unsigned long budget,
 			       unsigned long *dropped)
 {

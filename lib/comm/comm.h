@@ -340,6 +340,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::array<Queue, request_channels> queues_;
   unsigned next_queue_ = 0;
   std::atomic<unsigned> fruitless_tests_ = 0;
+  std::atomic<int64_t> last_look_ns_ = 0;  // when a test last checked that the peers are alive; of sync::now_ns()
   int outstanding_ = 0;
   uint64_t movements_ = 0;  // increases whenever a request begins, moves data or becomes complete
   sync::Lock lock_;

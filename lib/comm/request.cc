@@ -326,16 +326,22 @@ exec::AwaitedPost Comm::look_after_peers(const Request& request) {
   return awaited;
 }
 
-// A caller that tests in a loop waits as well, so every 64th unsuccessful test checks that the peers are alive.
-// Oversubscribed ranks then yield: a peer may need this core.
+// A caller that tests in a loop waits as well, so every 64th unsuccessful test checks that the peers are alive, and so
+// does the first one 50 ms after the last check. Oversubscribed ranks yield at every 64th: a peer may need this core.
 coll_status Comm::test(Request& request, bool& done) {
   constexpr unsigned tests_between_looks = 64;
+  constexpr int64_t longest_between_looks_ns = 50'000'000;
   if (disowned()) [[unlikely]]
     return done = true, fail_disowned(request);
   try_progress();
-  if (request.active() && ++fruitless_tests_ % tests_between_looks == 0) {
-    look_after_peers(request);
-    if (team_.oversubscribed) sync::yield();
+  if (request.active()) {
+    const bool in_turn = ++fruitless_tests_ % tests_between_looks == 0;
+    const int64_t now = sync::now_ns();
+    if (in_turn || now - last_look_ns_.load(std::memory_order_relaxed) >= longest_between_looks_ns) {
+      last_look_ns_.store(now, std::memory_order_relaxed);
+      look_after_peers(request);
+    }
+    if (in_turn && team_.oversubscribed) sync::yield();
   }
   done = !request.active();
   return done ? report(request.status_) : COLL_OK;

@@ -127,6 +127,29 @@ void nothing_is_left(const std::vector<std::string>& before) {
         << name;
 }
 
+// A program that computes between its tests must not need many of them to learn of a death.
+TEST(DeathOfAPeer, IsNoticedByTheFirstTestAfterAnInterval) {
+  run_processes(
+      3,
+      [](Context& c) {
+        coll_comm* comm = c.comm();
+        std::vector<uint32_t> in(1000, 1), out(1000);
+        RANK_CHECK(c, coll_allreduce(in.data(), out.data(), 1000, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
+        if (c.rank == 1) die(c);
+        coll_request* request = nullptr;
+        coll_status status = coll_iallreduce(in.data(), out.data(), 1000, COLL_UINT32, COLL_SUM, comm, &request);
+        int done = 0, tests = 0;
+        for (; done == 0 && status == COLL_OK; tests++) {
+          usleep(100'000);
+          status = coll_test(&request, &done);
+        }
+        notices_in_time(c, status);
+        if (tests > 9 * slowness) c.fail(std::to_string(tests) + " tests were needed");
+        RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+      },
+      1, 10);
+}
+
 enum class Point { before, between, middle, asleep };
 const char* name_of(Point point) {
   const char* names[] = {"before", "between", "middle", "asleep"};

@@ -11,16 +11,21 @@
  * A dropped set is unpinned asynchronously, some milliseconds later: mappings have to be zapped and
  * the last access has to end. If reclaim finds no set to drop but some are still being unpinned, it
  * waits for them; otherwise the cgroup would seem to have nothing reclaimable, and the OOM killer
- * would run. The wait is at most 50 ms per call, because the reclaiming task may itself hold a
- * reference to a set.
+ * would run. It waits only for cgroups that are at their limit: reclaim of the whole machine scans
+ * all cgroups, and those of one user must not delay another user's. The wait is at most 50 ms per
+ * call, because the reclaiming task may itself hold a reference to a set, and 400 ms per task and
+ * second, because a user may have many cgroups at their limit.
  */
 #include <linux/err.h>
 #include <linux/gfp.h>
+#include <linux/hash.h>
 #include <linux/jiffies.h>
 #include <linux/list_lru.h>
+#include <linux/memcontrol.h>
 #include <linux/nodemask.h>
 #include <linux/sched.h>
 #include <linux/shrinker.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 
@@ -193,6 +198,71 @@ static enum lru_status unpin_owner(struct list_head *link, struct list_lru_one *
 	return LRU_SKIP;
 }
 
+#define MARGIN (SZ_4M >> PAGE_SHIFT) /* more than one charge, which may be of a huge page */
+
+#ifdef CONFIG_MEMCG
+/* Whether a charge to the cgroup may fail now; that of the root cgroup fails with the machine. */
+static bool at_limit(struct mem_cgroup *memcg)
+{
+	struct mem_cgroup *above;
+
+	if (!memcg || !parent_mem_cgroup(memcg))
+		return true;
+	for (; memcg; memcg = above) {
+		above = parent_mem_cgroup(memcg);
+		if (above &&
+		    page_counter_read(&memcg->memory) + MARGIN >= READ_ONCE(memcg->memory.max))
+			return true;
+	}
+	return false;
+}
+#else
+static bool at_limit(struct mem_cgroup *memcg)
+{
+	return true;
+}
+#endif
+
+#define WAIT (HZ / 20)		    /* at most, at once */
+#define WAIT_IN_SECOND (HZ * 2 / 5) /* at most, of one task */
+
+/*
+ * How long tasks have waited within a second. Tasks share an entry by chance and overwrite each
+ * other's: such a task may wait longer.
+ */
+static struct waits {
+	const struct task_struct *task;
+	unsigned long since, waited; /* jiffies */
+} waits[256];
+static DEFINE_SPINLOCK(waits_lock);
+
+/* Notes that the task is about to wait; false: it has waited long enough. */
+static bool begin_wait(void)
+{
+	struct waits *own = &waits[hash_ptr(current, 8)];
+	bool may;
+
+	spin_lock(&waits_lock);
+	if (own->task != current || time_after(jiffies, own->since + HZ)) {
+		own->task = current;
+		own->since = jiffies;
+		own->waited = 0;
+	}
+	may = own->waited < WAIT_IN_SECOND;
+	spin_unlock(&waits_lock);
+	return may;
+}
+
+static void end_wait(unsigned long time)
+{
+	struct waits *own = &waits[hash_ptr(current, 8)];
+
+	spin_lock(&waits_lock);
+	if (own->task == current)
+		own->waited += time;
+	spin_unlock(&waits_lock);
+}
+
 /* Whether the task may sleep, and unpinning does not depend on it. */
 static bool may_wait(const struct shrink_control *sc)
 {
@@ -202,11 +272,12 @@ static bool may_wait(const struct shrink_control *sc)
 
 static void wait_for_leaving(struct mem_cgroup *memcg)
 {
-	unsigned long leaving = count_pages(memcg).leaving;
+	unsigned long leaving = count_pages(memcg).leaving, begin = jiffies;
 
-	if (leaving)
-		wait_event_killable_timeout(kcoll_pinset_room, count_pages(memcg).leaving < leaving,
-					    HZ / 20);
+	if (!leaving || !at_limit(memcg) || !begin_wait())
+		return;
+	wait_event_killable_timeout(kcoll_pinset_room, count_pages(memcg).leaving < leaving, WAIT);
+	end_wait(jiffies - begin);
 }
 
 static unsigned long shrink_scan(struct shrinker *unused, struct shrink_control *sc)

@@ -19,7 +19,7 @@
  *   region->lock                               (also in invalidations, below any lock of mm)
  *   a list of owners by memory cgroup          (pressure.c)
  *   sets_lock | users_lock | gate->lock | the lock of region->sets
- *   dying->lock                                (also below users_lock)
+ *   dying->lock                                (also below users_lock and the list of owners)
  *
  * Outside of these, each held for a few steps and with nothing allocated: owners_lock, users'
  * table_lock outside users_lock, domains_lock outside domain->lock (for the files in debugfs over a

@@ -44,6 +44,15 @@ static long p_holds(long *a) /* len: whether that is there */ { return filled(me
 
 static long p_pinned(long *a) { return pinned_pages(); }
 
+static long p_settles(long *a) /* pages: what is pinned when that has been reached, or 20 s have passed */
+{
+	double end = seconds_now() + 20;
+
+	while (pinned_pages() != a[0] && seconds_now() < end)
+		usleep(10000);
+	return pinned_pages();
+}
+
 static struct peer owner_new(const char *group, size_t len, u64 *cookie)
 {
 	struct peer owner;
@@ -59,13 +68,14 @@ static struct peer owner_new(const char *group, size_t len, u64 *cookie)
 
 /* --- what peers do --- */
 
-static long p_read_on(long *a) /* cookie, len, ms: reads it once at least; -errno, 1: wrong bytes */
+static long p_read_on(
+    long *a) /* cookie, len, ms: reads it three times at least, so that all of it is pinned; -errno, 1: wrong bytes */
 {
 	static char x[MIB];
 	double end = seconds_now() + a[2] / 1e3;
 	long n = 0;
 
-	while (seconds_now() < end || n * (long)MIB < a[1]) {
+	while (seconds_now() < end || n * (long)MIB < 3 * a[1]) {
 		size_t offset = n++ * MIB % a[1];
 
 		if (copy(a[0], offset, x, MIB, KCOLL_READ))
@@ -84,7 +94,7 @@ static long p_map_on(long *a) /* cookie, len, ms: the same, of a mapping */
 
 	if (m == MAP_FAILED)
 		return -errno;
-	while (seconds_now() < end || n * (long)MIB < a[1]) {
+	while (seconds_now() < end || n * (long)MIB < 3 * a[1]) {
 		size_t offset = n++ * MIB % a[1];
 
 		if (!filled(m + offset, MIB, 5, offset))
@@ -191,7 +201,7 @@ TEST(a_limit_that_is_lowered)
 	peer_call(&owner, p_fill, 0, 16 * MIB);
 	peer = peer_new();
 	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
-	CHECK(peer_call(&owner, p_pinned) >= 4096);
+	CHECK_EQ(peer_call(&owner, p_settles, 4096), 4096);
 	file_set(in_group("lower", "memory.max"), "8M");
 	CHECK_EQ(peer_call(&owner, p_holds, 16 * MIB), 1);
 	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
@@ -214,7 +224,7 @@ TEST(pins_of_other_cgroups_stay)
 	peer = peer_new();
 	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
 	usleep(1500000);
-	CHECK_EQ(peer_call(&owner, p_pinned), 4096);
+	CHECK_EQ(peer_call(&owner, p_settles, 4096), 4096);
 	CHECK_EQ(peer_call(&other, p_fill, 0, 40 * MIB), 0);
 	CHECK_EQ(peer_call(&owner, p_pinned), 4096);
 	peer_end(&peer);
@@ -247,6 +257,55 @@ TEST(a_cgroup_that_is_removed)
 	peer_end(&owner);
 }
 
+enum { MANY = 20 };
+static u64 cookies[MANY];
+
+static long p_touch_on(long *a) /* ms: touches mappings of all owners again and again */
+{
+	double end = seconds_now() + a[0] / 1e3;
+	char *m[MANY];
+	int i;
+
+	for (i = 0; i < MANY; i++) {
+		m[i] = map(cookies[i], 0, MIB, PROT_READ);
+		if (m[i] == MAP_FAILED)
+			return -errno;
+	}
+	while (seconds_now() < end) {
+		for (i = 0; i < MANY; i++)
+			(void)*(volatile char *)m[i];
+		usleep(2000);
+	}
+	return 0;
+}
+
+/* Cgroups that are not at their limits, whose pins come back as soon as they are dropped. */
+TEST(reclaim_of_the_machine_is_not_delayed)
+{
+	struct peer owners[MANY], peer;
+	char each[20];
+	double start;
+	int i;
+
+	for (i = 0; i < MANY; i++) {
+		snprintf(each, sizeof(each), "of-many-%d", i);
+		group(each, "max");
+		owners[i] = owner_new(each, MIB, &cookies[i]);
+		peer_call(&owners[i], p_fill, 0, MIB);
+	}
+	peer = peer_new();
+	peer_start(&peer, p_touch_on, 5000);
+	usleep(1000000);
+	start = seconds_now();
+	file_set("/proc/sys/vm/drop_caches", "2");
+	printf("# %.3f s\n", seconds_now() - start);
+	CHECK(seconds_now() - start < 1.5);
+	CHECK_EQ(peer_result(&peer), 0);
+	peer_end(&peer);
+	for (i = 0; i < MANY; i++)
+		peer_end(&owners[i]);
+}
+
 /* All of the machine's: what is dropped comes back with the next copies. */
 TEST(pressure_of_the_machine)
 {
@@ -259,10 +318,9 @@ TEST(pressure_of_the_machine)
 	CHECK(cookie);
 	CHECK_EQ(pinned_pages(), 4096);
 	file_set("/proc/sys/vm/drop_caches", "2");
-	usleep(300000);
-	CHECK_EQ(pinned_pages(), 0);
+	CHECK_EQ(p_settles((long[]){0}), 0);
 	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
-	CHECK_EQ(pinned_pages(), 4096);
+	CHECK_EQ(p_settles((long[]){4096}), 4096);
 	peer_end(&peer);
 }
 

@@ -44,7 +44,7 @@ static long p_holds(long *a) /* len: whether that is there */ { return filled(me
 
 static long p_pinned(long *a) { return pinned_pages(); }
 
-static long p_settles(long *a) /* pages: what is pinned when that has been reached, or 20 s have passed */
+static long p_wait_pinned(long *a) /* pages: what is pinned when that has been reached, or 20 s have passed */
 {
 	double end = seconds_now() + 20;
 
@@ -201,7 +201,7 @@ TEST(a_limit_that_is_lowered)
 	peer_call(&owner, p_fill, 0, 16 * MIB);
 	peer = peer_new();
 	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
-	CHECK_EQ(peer_call(&owner, p_settles, 4096), 4096);
+	CHECK_EQ(peer_call(&owner, p_wait_pinned, 4096), 4096);
 	file_set(in_group("lower", "memory.max"), "8M");
 	CHECK_EQ(peer_call(&owner, p_holds, 16 * MIB), 1);
 	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
@@ -224,7 +224,7 @@ TEST(pins_of_other_cgroups_stay)
 	peer = peer_new();
 	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
 	usleep(1500000);
-	CHECK_EQ(peer_call(&owner, p_settles, 4096), 4096);
+	CHECK_EQ(peer_call(&owner, p_wait_pinned, 4096), 4096);
 	CHECK_EQ(peer_call(&other, p_fill, 0, 40 * MIB), 0);
 	CHECK_EQ(peer_call(&owner, p_pinned), 4096);
 	peer_end(&peer);
@@ -318,9 +318,9 @@ TEST(pressure_of_the_machine)
 	CHECK(cookie);
 	CHECK_EQ(pinned_pages(), 4096);
 	file_set("/proc/sys/vm/drop_caches", "2");
-	CHECK_EQ(p_settles((long[]){0}), 0);
+	CHECK_EQ(p_wait_pinned((long[]){0}), 0);
 	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
-	CHECK_EQ(p_settles((long[]){4096}), 4096);
+	CHECK_EQ(p_wait_pinned((long[]){4096}), 4096);
 	peer_end(&peer);
 }
 

@@ -68,6 +68,8 @@ static struct peer owner_new(const char *group, size_t len, u64 *cookie)
 
 /* --- what peers do --- */
 
+enum { ALL_PINNED = 2 }; /* more times, after which whole windows are pinned */
+
 static long p_read_on(
     long *a) /* cookie, len, ms: reads it three times at least, so that all of it is pinned; -errno, 1: wrong bytes */
 {
@@ -75,7 +77,7 @@ static long p_read_on(
 	double end = seconds_now() + a[2] / 1e3;
 	long n = 0;
 
-	while (seconds_now() < end || n * (long)MIB < 3 * a[1]) {
+	while (seconds_now() < end || n * (long)MIB < (a[3] + 1) * a[1]) {
 		size_t offset = n++ * MIB % a[1];
 
 		if (copy(a[0], offset, x, MIB, KCOLL_READ))
@@ -94,7 +96,7 @@ static long p_map_on(long *a) /* cookie, len, ms: the same, of a mapping */
 
 	if (m == MAP_FAILED)
 		return -errno;
-	while (seconds_now() < end || n * (long)MIB < 3 * a[1]) {
+	while (seconds_now() < end || n * (long)MIB < (a[3] + 1) * a[1]) {
 		size_t offset = n++ * MIB % a[1];
 
 		if (!filled(m + offset, MIB, 5, offset))
@@ -115,7 +117,7 @@ static void grow_beside(peer_fn use)
 	peer_call(&owner, p_fill, 0, 16 * MIB);
 	peer = peer_new();
 	more = peer_new();
-	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
+	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300, ALL_PINNED), 0);
 	if (use)
 		peer_start(&peer, use, cookie, 16 * MIB, 3000);
 	else
@@ -180,7 +182,7 @@ TEST(the_limit_of_a_cgroup_above)
 	other = owner_new("job/two", 16 * MIB, &others);
 	peer_call(&owner, p_fill, 0, 16 * MIB);
 	peer = peer_new();
-	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
+	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300, ALL_PINNED), 0);
 	CHECK_EQ(peer_call(&other, p_fill, 0, 16 * MIB), 0);
 	CHECK_EQ(peer_call(&peer, p_read_on, others, 16 * MIB, 1000), 0);
 	CHECK_EQ(peer_call(&other, p_holds, 16 * MIB), 1);
@@ -200,11 +202,11 @@ TEST(a_limit_that_is_lowered)
 	owner = owner_new("lower", 16 * MIB, &cookie);
 	peer_call(&owner, p_fill, 0, 16 * MIB);
 	peer = peer_new();
-	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
+	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300, ALL_PINNED), 0);
 	CHECK_EQ(peer_call(&owner, p_wait_pinned, 4096), 4096);
 	file_set(in_group("lower", "memory.max"), "8M");
 	CHECK_EQ(peer_call(&owner, p_holds, 16 * MIB), 1);
-	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
+	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300, ALL_PINNED), 0);
 	CHECK(group_memory("lower") <= (long)(8 * MIB));
 	peer_end(&peer);
 	peer_end(&owner);
@@ -222,7 +224,7 @@ TEST(pins_of_other_cgroups_stay)
 	other = owner_new("poor", 40 * MIB, &others);
 	peer_call(&owner, p_fill, 0, 16 * MIB);
 	peer = peer_new();
-	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
+	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300, ALL_PINNED), 0);
 	usleep(1500000);
 	CHECK_EQ(peer_call(&owner, p_wait_pinned, 4096), 4096);
 	CHECK_EQ(peer_call(&other, p_fill, 0, 40 * MIB), 0);
@@ -246,7 +248,7 @@ TEST(a_cgroup_that_is_removed)
 	owner = owner_new("stay/first", 32 * MIB, &cookie);
 	peer_call(&owner, p_fill, 0, 16 * MIB);
 	peer = peer_new();
-	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
+	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300, ALL_PINNED), 0);
 	snprintf(pid, sizeof(pid), "%d", owner.pid);
 	file_set(in_group("stay/second", "cgroup.procs"), pid);
 	CHECK(!rmdir(in_group("stay/first", "")));
@@ -319,7 +321,7 @@ TEST(pressure_of_the_machine)
 	CHECK_EQ(pinned_pages(), 4096);
 	file_set("/proc/sys/vm/drop_caches", "2");
 	CHECK_EQ(p_wait_pinned((long[]){0}), 0);
-	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300), 0);
+	CHECK_EQ(peer_call(&peer, p_read_on, cookie, 16 * MIB, 300, ALL_PINNED), 0);
 	CHECK_EQ(p_wait_pinned((long[]){4096}), 4096);
 	peer_end(&peer);
 }

@@ -70,8 +70,7 @@ static struct peer owner_new(const char *group, size_t len, u64 *cookie)
 
 enum { ALL_PINNED = 2 }; /* more times, after which whole windows are pinned */
 
-static long p_read_on(
-    long *a) /* cookie, len, ms: reads it three times at least, so that all of it is pinned; -errno, 1: wrong bytes */
+static long p_read_on(long *a) /* cookie, len, ms, more: so long, 1 + more times at least; -errno, 1: wrong bytes */
 {
 	static char x[MIB];
 	double end = seconds_now() + a[2] / 1e3;

@@ -240,6 +240,16 @@ constexpr Variable all[] = {
        "Also a thread of the shim, one per process. It sleeps while no collective is active, and calls no MPI "
        "function, so "
        "every thread level will do. Leave it a core, or part of one."}}},
+    {"COLL_DEVICE_MEMORY",
+     "auto",
+     "Whether buffers of a program under the MPI shim may be in the memory of a GPU that CUDA or HIP have allocated.",
+     "the MPI shim, once, in MPI_Init(). Ranks may have different values.",
+     {{"auto",
+       "If the node has such a GPU, or the program has loaded libcuda.so or libamdhip64.so before MPI_Init(). Then the "
+       "shim asks that library where each buffer is, and exchanges copies in host memory of those on a device. Any "
+       "value other than on and off has this effect."},
+      {"on", "Yes: look for these libraries at every call until one is loaded."},
+      {"off", "No. A collective on device memory then ends in SIGSEGV, unless it is forwarded."}}},
     {"COLL_HEAP",
      "off",
      "Where malloc(3) and related functions of a program under the MPI shim allocate from.",

@@ -37,7 +37,7 @@ bool Side::describe(const void *buffer, MPI_Datatype handle, const Datatype *ele
   wide_ = sizeof(Displ) > sizeof(int);
   byte_counts_ = bytes;
   byte_displs_ = bytes + blocks;
-  if (element->vector_in_order) {
+  if (element->vector_in_order && !has_devices) {
     const std::ptrdiff_t total = in_bytes(counts, displs, blocks, element->size_bytes, bytes);
     if (total >= 0) [[likely]] {
       total_bytes_ = static_cast<std::size_t>(total);
@@ -56,8 +56,9 @@ bool Side::describe(const void *buffer, MPI_Datatype handle, const Datatype *ele
     total += bytes[i];
     if (counts[i] > 0) first = std::min<std::ptrdiff_t>(first, displs[i]);
   }
-  const bool packs = total > 0 && !element->vector_in_order;
   const std::ptrdiff_t extent_bytes = element->extent_bytes;
+  const std::ptrdiff_t to_first = total > 0 ? first * extent_bytes : 0;
+  const bool packs = total > 0 && (!element->vector_in_order || in_device(buffer_ + to_first));
   std::size_t *places = bytes + blocks;
   std::size_t end = 0;
   for (int i = 0; i < blocks; i++) {
@@ -67,7 +68,6 @@ bool Side::describe(const void *buffer, MPI_Datatype handle, const Datatype *ele
   }
   total_bytes_ = total;
   packs_ = packs;
-  const std::ptrdiff_t to_first = total > 0 ? first * extent_bytes : 0;
   data_ = packs || buffer == nullptr ? nullptr : const_cast<char *>(buffer_) + to_first;
   return good();
 }

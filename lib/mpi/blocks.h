@@ -2,10 +2,12 @@
 // One rank's side of a collective that moves blocks: what it sends, or what it receives, as bytes for libcoll.
 //
 // Data that is contiguous in sending order is used in place. Other data is packed, block by block, because another rank
-// may describe the same message by a contiguous datatype: only the bytes of a block are equal on all ranks.
+// may describe the same message by a contiguous datatype: only the bytes of a block are equal on all ranks. Data in a
+// device's memory is packed, too.
 #pragma once
 
 #include "mpi/datatypes.h"
+#include "mpi/devices.h"
 #include "mpi/handles.h"
 
 #include <cstddef>
@@ -34,7 +36,8 @@ class Side {
     hold(buffer, handle, element, blocks);
     count_ = count;
     total_bytes_ = static_cast<std::size_t>(count) * static_cast<std::size_t>(blocks) * element->size_bytes;
-    packs_ = total_bytes_ > 0 && !(element->vector_in_order || (blocks == 1 && element->in_order(count)));
+    packs_ = total_bytes_ > 0 &&
+             (!(element->vector_in_order || (blocks == 1 && element->in_order(count))) || in_device(buffer));
     data_ = packs_ ? nullptr : const_cast<void *>(buffer);
   }
 

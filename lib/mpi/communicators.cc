@@ -4,6 +4,7 @@
 #include "mpi/agreement.h"
 #include "mpi/background.h"
 #include "mpi/datatypes.h"
+#include "mpi/devices.h"
 #include "mpi/ending.h"
 #include "mpi/library.h"
 #include "mpi/log.h"
@@ -125,6 +126,7 @@ void open() {
   }
   if (!mpi_is_running()) return;
   const InsideShim guard;
+  find_devices();
   has_own_objects = create_own_objects();
   requests_work = has_own_objects && start_requests();
   int rank = 0;
@@ -385,6 +387,9 @@ void start_up() {
   }
   if (const char *why = switched_off(); why != nullptr && logs_for_all())
     log_line("%s: all collectives are forwarded to MPI", why);
+  if (const MpiLibrary &library = mpi_library(); !library.usable && switched_off() == nullptr)
+    warn_once("the MPI library has no function %s, which the shim needs: all collectives are forwarded to it",
+              library.missing);
   if (!prepare()) return;
   const InsideShim guard;
   log_versions();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/edges.h"
 
+#include "mpi/devices.h"
 #include "mpi/library.h"
 #include "mpi/packing.h"
 
@@ -53,7 +54,7 @@ bool Edges::add(const SideArguments<Count, Displ> &side, int i, int peer, bool c
   // Computed with integers: relative to MPI_BOTTOM, displacements are addresses.
   const auto data =
       reinterpret_cast<char *>(reinterpret_cast<std::uintptr_t>(side.buffer) + static_cast<std::uintptr_t>(offset));
-  const bool packs = bytes > 0 && (copies || !element->in_order(count));
+  const bool packs = bytes > 0 && (copies || !element->in_order(count) || in_device(data));
   if (bytes > 0 && !packs && data == nullptr) return false;
   // All peers of an allgather share one packed copy.
   const bool shares = packs && side.one_block && !edges_.empty();

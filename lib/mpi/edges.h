@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The messages of one rank in a collective in which each block has its own peer, and perhaps its own datatype: what the
 // rank sends, or what it receives. As in Side, blocks that are contiguous in sending order are used in place, and
-// others are packed.
+// others are packed, as are those in a device's memory.
 #pragma once
 
 #include "mpi/datatypes.h"

@@ -3,6 +3,8 @@
 
 #include "mpi/arguments.h"
 #include "mpi/datatypes.h"
+#include "mpi/devices.h"
+#include "mpi/host_copy.h"
 #include "mpi/operations.h"
 #include "mpi/packing.h"
 #include "mpi/padding.h"
@@ -21,20 +23,47 @@ int bcast_bytes(void *buffer, std::size_t bytes, int root, Call &call) {
                         [&](Nodes &nodes) { two_level::bcast(nodes, buffer, bytes, root); });
 }
 
-// MPI counts packed bytes in an int; longer broadcasts are forwarded, so `bytes` fits.
-int bcast_packed(void *buffer, int count, MPI_Datatype datatype, std::size_t bytes, int root, Call &call) {
+int bcast_packed(char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element, std::size_t bytes,
+                 int root, Call &call) {
   char *packed = call.communicator().packing_space(bytes);
   if (packed == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   const bool is_root = call.rank() == root;
-  if (is_root && !pack(buffer, count, datatype, packed, bytes)) return call.finish(COLL_ERR_TYPE);
+  if (is_root && !pack_elements(buffer, count, datatype, element, packed)) return call.finish(COLL_ERR_TYPE);
   const int result = bcast_bytes(packed, bytes, root, call);
-  if (result == MPI_SUCCESS && !is_root && !unpack(packed, bytes, buffer, count, datatype))
+  if (result == MPI_SUCCESS && !is_root && !unpack_elements(packed, buffer, count, datatype, element))
     return call.fail(COLL_ERR_TYPE);
   return result;
 }
 
 // The input of two_level's reductions, which have no value for in place.
 const void *input_of(const void *from, const void *recv) { return from == COLL_IN_PLACE ? recv : from; }
+
+// Performs a reduction by perform(from, recv), which returns the value of the MPI call; `inputs` elements are read and
+// `outputs` are written.
+template <typename Perform>
+int reduce_in_host_memory(Call &call, const Reduction &reduction, const void *from, std::size_t inputs, void *recv,
+                          std::size_t outputs, Perform perform) {
+  if (!reduction.padded) [[likely]]
+    return perform(from, recv);
+  return reduce_padded(call, reduction, from, inputs, recv, outputs, perform);
+}
+
+template <typename Perform>
+[[gnu::noinline]] int reduce_near_devices(Call &call, const Reduction &reduction, const void *from, std::size_t inputs,
+                                          void *recv, std::size_t outputs, Perform perform) try {
+  const ReductionCopies copies(from, inputs, recv, outputs, reduction.datatype);
+  if (!copies.load()) return call.finish(COLL_ERR_BUFFER);
+  const int result = reduce_in_host_memory(call, reduction, copies.from(), inputs, copies.recv(), outputs, perform);
+  return result == MPI_SUCCESS && !copies.store() ? call.fail(COLL_ERR_BUFFER) : result;
+} catch (const std::bad_alloc &) { return call.finish(COLL_ERR_NO_MEMORY); }
+
+template <typename Perform>
+int reduce_anywhere(Call &call, const Reduction &reduction, const void *from, std::size_t inputs, void *recv,
+                    std::size_t outputs, Perform perform) {
+  if (has_devices) [[unlikely]]
+    return reduce_near_devices(call, reduction, from, inputs, recv, outputs, perform);
+  return reduce_in_host_memory(call, reduction, from, inputs, recv, outputs, perform);
+}
 
 // A reduction with the same count and a receive buffer on every rank: on one node, and in two levels.
 using Whole = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *);
@@ -64,12 +93,10 @@ int intercept_reduction(Collective collective, IsPossible is_possible, const voi
         [&](coll_comm *coll) { return whole(from, recv, elements, reduction.type, reduction.op, coll); },
         [&](Nodes &nodes) { levels(nodes, input_of(from, recv), recv, elements, reduction); });
   };
-  if (!reduction.padded) [[likely]]
-    return perform(from, recv);
   const auto ranks = static_cast<std::size_t>(call.ranks());
   const std::size_t inputs = collective == reduce_scatter_block ? ranks * elements : elements;
-  return reduce_padded(call, reduction, from, inputs, recv, collective == exscan && call.rank() == 0 ? 0 : elements,
-                       perform);
+  return reduce_anywhere(call, reduction, from, inputs, recv, collective == exscan && call.rank() == 0 ? 0 : elements,
+                         perform);
 }
 
 void reduce_scatter_equal(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction) {
@@ -83,9 +110,12 @@ void reduce_scatter_equal(Nodes &nodes, const void *send, void *recv, std::size_
   if (send == nullptr || send == MPI_IN_PLACE) return call.decline(Why::arguments);
   const std::unique_ptr<char[]> room(new (std::nothrow) char[count * reduction.element_bytes]);
   if (room == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
-  const int result = call.carry_out(
-      [&](coll_comm *coll) { return coll_reduce(send, room.get(), count, reduction.type, reduction.op, root, coll); },
-      [&](Nodes &nodes) { two_level::reduce(nodes, send, room.get(), count, reduction, root); });
+  const auto perform = [&](const void *from, void *recv) {
+    return call.carry_out(
+        [&](coll_comm *coll) { return coll_reduce(from, recv, count, reduction.type, reduction.op, root, coll); },
+        [&](Nodes &nodes) { two_level::reduce(nodes, from, recv, count, reduction, root); });
+  };
+  const int result = reduce_anywhere(call, reduction, send, count, room.get(), count, perform);
   return result != MPI_SUCCESS ? result : not_intercepted;
 }
 
@@ -122,9 +152,7 @@ int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Dat
         [&](coll_comm *coll) { return coll_reduce_scatter(from, recv, numbers, reduction.type, reduction.op, coll); },
         [&](Nodes &nodes) { two_level::reduce_scatter(nodes, input_of(from, recv), recv, blocks, reduction); });
   };
-  if (!reduction.padded) [[likely]]
-    return perform(from, recv);
-  return reduce_padded(call, reduction, from, all, recv, numbers[call.rank()], perform);
+  return reduce_anywhere(call, reduction, from, all, recv, numbers[call.rank()], perform);
 }
 
 }  // namespace
@@ -149,8 +177,8 @@ int intercept_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int ro
   if (bytes > INT_MAX) return call.decline(Why::size);
   if (buffer == nullptr && in_order) return call.decline(Why::arguments);
   if (!call.join(root)) return call.result();
-  if (in_order) return bcast_bytes(buffer, bytes, root, call);
-  return bcast_packed(buffer, static_cast<int>(count), datatype, bytes, root, call);
+  if (in_order && !in_device(buffer)) return bcast_bytes(buffer, bytes, root, call);
+  return bcast_packed(static_cast<char *>(buffer), count, datatype, *element, bytes, root, call);
 }
 
 int intercept_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
@@ -175,9 +203,7 @@ int intercept_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype
         [&](coll_comm *coll) { return coll_reduce(from, recv, elements, reduction.type, reduction.op, root, coll); },
         [&](Nodes &nodes) { two_level::reduce(nodes, input_of(from, recv), recv, elements, reduction, root); });
   };
-  if (!reduction.padded) [[likely]]
-    return perform(from, recv);
-  return reduce_padded(call, reduction, from, elements, recv, call.rank() == root ? elements : 0, perform);
+  return reduce_anywhere(call, reduction, from, elements, recv, call.rank() == root ? elements : 0, perform);
 }
 
 int intercept_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op,

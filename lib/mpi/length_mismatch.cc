@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/length_mismatch.h"
 
+#include "mpi/devices.h"
 #include "mpi/packing.h"
 
 #include <algorithm>
@@ -33,9 +34,11 @@ bool LengthMismatch::store(void *buffer, MPI_Count count, MPI_Datatype type, con
   for (int block = 0; block < blocks_; block++) {
     char *to = static_cast<char *>(buffer) + block * count * element.extent_bytes;
     const char *from = data() + static_cast<std::size_t>(block) * bytes_;
-    if (element.vector_in_order) std::memcpy(to, from, common);
-    else if (!unpack_elements(from, to, static_cast<MPI_Count>(common / element.size_bytes), type, element))
-      return false;
+    const bool stored =
+        element.vector_in_order
+            ? copy_out(to, from, common)
+            : unpack_elements(from, to, static_cast<MPI_Count>(common / element.size_bytes), type, element);
+    if (!stored) return false;
   }
   return true;
 }

@@ -101,12 +101,11 @@ void check_library() {
 
 void find_everything() {
   check_library();
-  bool all = true;
 #define COLL_SHIM_FIND_NEXT(name) \
   mpi.next.name = reinterpret_cast<decltype(mpi.next.name)>(next_symbol("MPI_" #name, "PMPI_" #name));
 #define COLL_SHIM_FIND(name)                                                      \
   mpi.name = reinterpret_cast<decltype(mpi.name)>(library_symbol("PMPI_" #name)); \
-  all = all && mpi.name != nullptr;
+  if (mpi.name == nullptr && mpi.missing == nullptr) mpi.missing = "PMPI_" #name;
 #define COLL_SHIM_FIND_INIT(name)                                          \
   mpi.next.name##_init = reinterpret_cast<decltype(mpi.next.name##_init)>( \
       next_symbol(COLL_SHIM_INIT_PREFIX #name "_init", "P" COLL_SHIM_INIT_PREFIX #name "_init"));
@@ -124,7 +123,7 @@ void find_everything() {
   mpi.byte = MPI_BYTE;
   mpi.no_datatype = MPI_DATATYPE_NULL;
   mpi.info_null = MPI_INFO_NULL;
-  mpi.usable = all;
+  mpi.usable = mpi.missing == nullptr;
 }
 
 }  // namespace

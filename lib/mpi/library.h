@@ -165,7 +165,8 @@ struct MpiLibrary {
   MPI_Errhandler errors_return;
   MPI_Datatype byte, no_datatype;
   MPI_Info info_null;
-  bool usable;  // all of COLL_SHIM_NEEDED were found; members of `next` may still be null
+  bool usable;          // all of COLL_SHIM_NEEDED were found; members of `next` may still be null
+  const char *missing;  // the first that was not
 };
 
 // The library's functions, looked up at the first call. The reference stays valid. Thread safe.

@@ -120,7 +120,7 @@ int start(Collective collective, MPI_Comm comm, Target target, Describe describe
           return call.form(coll_ineighbor_exchange, coll_neighbor_exchange_init)(
               sends.data(), sends.size(), receives.data(), receives.size(), coll, started);
         },
-        nullptr, nullptr, std::move(exchange));
+        {.exchange = std::move(exchange)});
   } catch (const std::bad_alloc &) { return call.fail(COLL_ERR_NO_MEMORY); }
 }
 

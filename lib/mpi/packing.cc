@@ -2,6 +2,8 @@
 #include "mpi/packing.h"
 
 #include "mpi/communicators.h"
+#include "mpi/devices.h"
+#include "mpi/host_copy.h"
 #include "mpi/library.h"
 #include "mpi/typemap.h"
 
@@ -9,6 +11,7 @@
 #include <climits>
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 namespace coll::shim {
 namespace {
@@ -123,6 +126,11 @@ bool is_large(const Datatype &element) { return element.size_bytes > INT_MAX; }
 }  // namespace
 
 bool pack_elements(const char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element, char *packed) {
+  if (has_devices) [[unlikely]] {
+    const HostCopy copy(buffer, count, datatype, element, false);
+    if (copy.needed())
+      return copy.load() && pack_elements(static_cast<char *>(copy.host()), count, datatype, element, packed);
+  }
   if (element.in_order(count)) {
     std::memcpy(packed, buffer, static_cast<std::size_t>(count) * element.size_bytes);
     return true;
@@ -136,6 +144,11 @@ bool pack_elements(const char *buffer, MPI_Count count, MPI_Datatype datatype, c
 
 bool unpack_elements(const char *packed, char *buffer, MPI_Count count, MPI_Datatype datatype,
                      const Datatype &element) {
+  if (has_devices) [[unlikely]] {
+    const HostCopy copy(buffer, count, datatype, element, true);
+    if (copy.needed())
+      return unpack_elements(packed, static_cast<char *>(copy.host()), count, datatype, element) && copy.store();
+  }
   if (element.in_order(count)) {
     std::memcpy(buffer, packed, static_cast<std::size_t>(count) * element.size_bytes);
     return true;

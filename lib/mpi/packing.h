@@ -19,8 +19,9 @@ namespace coll::shim {
 bool pack(const void *buffer, int count, MPI_Datatype datatype, char *packed, std::size_t bytes);
 bool unpack(const char *packed, std::size_t bytes, void *buffer, int count, MPI_Datatype datatype);
 
-// As pack() and unpack(), for any number of bytes, in several calls of MPI if necessary. Elements of more than INT_MAX
-// bytes are packed part by part. They also return false if such an element is a distributed array.
+// As pack() and unpack(), for any number of bytes, in several calls of MPI if necessary, and for elements in a device's
+// memory. Elements of more than INT_MAX bytes are packed part by part. They also return false if such an element is a
+// distributed array, if there is no memory, or if a copy from or to a device fails.
 bool pack_elements(const char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element, char *packed);
 bool unpack_elements(const char *packed, char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element);
 

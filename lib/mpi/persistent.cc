@@ -127,9 +127,7 @@ int Persistent::start() {
     const std::lock_guard lock(table().mutex);
     running_ = true;
   }
-  status = COLL_OK;
-  if ((buffers != nullptr && !buffers->load()) || (exchange != nullptr && !exchange->out.load()))
-    status = COLL_ERR_TYPE;
+  status = kept.load();
   if (status == COLL_OK) {
     if (counts_calls()) coll_stats_inside(mpi_name(collective_));
     status = coll_start(collective);

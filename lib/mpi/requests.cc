@@ -56,6 +56,18 @@ bool BlockBuffers::load() const {
   return inputs_packed && send.load();
 }
 
+coll_status Kept::load() const {
+  if (buffers != nullptr && !buffers->load()) return COLL_ERR_TYPE;
+  if (exchange != nullptr && !exchange->out.load()) return COLL_ERR_TYPE;
+  return copies == nullptr || copies->load() ? COLL_OK : COLL_ERR_BUFFER;
+}
+
+coll_status Kept::store() const {
+  if (buffers != nullptr && !buffers->store()) return COLL_ERR_TYPE;
+  if (exchange != nullptr && !exchange->in.store()) return COLL_ERR_TYPE;
+  return copies == nullptr || copies->store() ? COLL_OK : COLL_ERR_BUFFER;
+}
+
 namespace {
 
 constexpr int tests_in_a_row = 8;  // unsuccessful tests in one call of the hook
@@ -94,10 +106,7 @@ constinit std::atomic<int> finished_count{0};
 
 void complete(Started *started) {
   note_served();
-  if (started->status == COLL_OK && started->buffers != nullptr && !started->buffers->store())
-    started->status = COLL_ERR_TYPE;
-  if (started->status == COLL_OK && started->exchange != nullptr && !started->exchange->in.store())
-    started->status = COLL_ERR_TYPE;
+  if (started->status == COLL_OK) started->status = started->kept.store();
   started->end();
 }
 
@@ -114,7 +123,7 @@ bool test_some(int most_useless, bool may_call_mpi) {
       useless++;
     } else {
       any_complete = true;
-      user_operations -= started->operation != nullptr;
+      user_operations -= started->kept.operation != nullptr;
       listed.fetch_sub(1, std::memory_order_relaxed);
       started->status = status;
       if (may_call_mpi) {
@@ -244,9 +253,7 @@ bool find_more() {
 void Started::end() {
   code = status == COLL_OK ? MPI_SUCCESS : error_code(status);
   // Not in free_started(): MPICH calls it under a lock that freeing a datatype takes.
-  buffers.reset();
-  exchange.reset();
-  operation.reset();
+  kept = {};
   mpi.Grequest_complete(handle);
   if ((ends.fetch_or(request_completed) & request_freed) != 0) delete this;
 }
@@ -276,7 +283,7 @@ void advance(Started *started) {
   const std::lock_guard lock(mutex);
   list.append(started);
   listed.fetch_add(1, std::memory_order_relaxed);
-  user_operations += started->operation != nullptr;
+  user_operations += started->kept.operation != nullptr;
   if (progress_thread != nullptr) progress_thread->wake();
 }
 

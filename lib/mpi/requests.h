@@ -9,6 +9,7 @@
 #include "mpi/blocks.h"
 #include "mpi/edges.h"
 #include "mpi/handles.h"
+#include "mpi/host_copy.h"
 
 #include <coll/coll.h>
 
@@ -74,6 +75,19 @@ struct EdgeBuffers {
   std::vector<coll_incoming> receives;
 };
 
+// What a started collective keeps until it is complete; a persistent one, until it is freed.
+struct Kept {
+  std::unique_ptr<BlockBuffers> buffers = nullptr;
+  std::unique_ptr<EdgeBuffers> exchange = nullptr;
+  std::shared_ptr<void> operation = nullptr;  // keeps a user-defined operation alive
+  std::unique_ptr<ReductionCopies> copies = nullptr;
+
+  // Collect what is sent, and distribute what was received. Return an error if MPI reports one, or a copy from or to a
+  // device fails.
+  coll_status load() const;
+  coll_status store() const;
+};
+
 // A started collective: libcoll's request and the MPI library's.
 struct Started {
   virtual ~Started() = default;
@@ -83,11 +97,9 @@ struct Started {
 
   coll_request *collective = nullptr;
   MPI_Request handle;
-  std::unique_ptr<BlockBuffers> buffers;
-  std::unique_ptr<EdgeBuffers> exchange;
-  std::shared_ptr<void> operation;  // keeps a user-defined operation alive
-  coll_status status;               // valid when it is complete
-  int code = MPI_SUCCESS;           // likewise, as an MPI error code
+  Kept kept;
+  coll_status status;      // valid when it is complete
+  int code = MPI_SUCCESS;  // likewise, as an MPI error code
   // What the generalized request has been: the MPI library no longer needs this object if it has been both.
   enum : unsigned { request_completed = 1, request_freed = 2 };
   std::atomic<unsigned> ends{0};

@@ -3,6 +3,8 @@
 
 #include "mpi/arguments.h"
 #include "mpi/datatypes.h"
+#include "mpi/devices.h"
+#include "mpi/host_copy.h"
 #include "mpi/operations.h"
 #include "mpi/packing.h"
 
@@ -14,28 +16,46 @@ namespace {
 
 using Start = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *, coll_request **);
 
+// Replaces operands and result of a reduction by copies in host memory, which `kept` owns, if they are in a device's
+// memory. Returns false if there is no memory, or the copy fails.
+bool take_from_devices(const StartCall &call, const void **from, std::size_t inputs, void **recv, std::size_t outputs,
+                       MPI_Datatype datatype, Kept *kept) try {
+  if (!has_devices) [[likely]]
+    return true;
+  auto copies = std::make_unique<ReductionCopies>(*from, inputs, *recv, outputs, datatype);
+  if (!copies->any()) return true;
+  *from = copies->from();
+  *recv = copies->recv();
+  kept->copies = std::move(copies);
+  return call.persistent() || kept->copies->load();
+} catch (const std::bad_alloc &) { return false; }
+
 // Starts a reduction with the same count on every rank, and a receive buffer on all ranks except rank 0 of an exscan.
 template <Start start, Start init>
 int start_reduction(Collective collective, const void *send, void *recv, MPI_Count count, MPI_Datatype datatype,
                     MPI_Op op, MPI_Comm comm, Target target) {
   StartCall call(collective, comm, count, datatype, target);
   Reduction reduction;
-  std::shared_ptr<void> keeper;
+  Kept kept;
   const void *from;
   if (!call.possible()) return call.impossible();
   if (count <= 0) return call.decline(why_not(count));
   const bool no_result = recv == nullptr && collective == iexscan && send != MPI_IN_PLACE;
   if ((recv == nullptr && !no_result) || recv == MPI_IN_PLACE || !sends_from(send, recv, &from))
     return call.decline(Why::arguments);
-  if (!lasting_reduction_of(datatype, op, &reduction, &keeper)) return call.decline(Why::reduction);
+  if (!lasting_reduction_of(datatype, op, &reduction, &kept.operation)) return call.decline(Why::reduction);
   if (!call.join(0)) return call.result();
   if (no_result && call.rank() != 0) return call.decline(Why::arguments);
+  const auto elements = static_cast<std::size_t>(count);
+  const std::size_t inputs =
+      collective == ireduce_scatter_block ? elements * static_cast<std::size_t>(call.ranks()) : elements;
+  const std::size_t outputs = collective == iexscan && call.rank() == 0 ? 0 : elements;
+  if (!take_from_devices(call, &from, inputs, &recv, outputs, datatype, &kept)) return call.fail(COLL_ERR_NO_MEMORY);
   return call.begin(
       [&](coll_comm *coll, coll_request **started) {
-        return call.form(start, init)(from, recv, static_cast<std::size_t>(count), reduction.type, reduction.op, coll,
-                                      started);
+        return call.form(start, init)(from, recv, elements, reduction.type, reduction.op, coll, started);
       },
-      nullptr, std::move(keeper));
+      std::move(kept));
 }
 
 template <typename Count>
@@ -43,11 +63,11 @@ int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Dat
                       MPI_Comm comm, Target target) {
   StartCall call(ireduce_scatter, comm, -1, datatype, target);
   Reduction reduction;
-  std::shared_ptr<void> keeper;
+  Kept kept;
   const void *from;
   if (!call.possible()) return call.impossible();
   if (counts == nullptr || recv == MPI_IN_PLACE || !sends_from(send, recv, &from)) return call.decline(Why::arguments);
-  if (!lasting_reduction_of(datatype, op, &reduction, &keeper)) return call.decline(Why::reduction);
+  if (!lasting_reduction_of(datatype, op, &reduction, &kept.operation)) return call.decline(Why::reduction);
   if (!call.join(0)) return call.result();
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
@@ -58,12 +78,14 @@ int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Dat
     all += numbers[i];
   }
   if (all == 0) return call.decline(Why::empty);
+  if (!take_from_devices(call, &from, all, &recv, numbers[call.rank()], datatype, &kept))
+    return call.fail(COLL_ERR_NO_MEMORY);
   return call.begin(
       [&](coll_comm *coll, coll_request **started) {
         return call.form(coll_ireduce_scatter, coll_reduce_scatter_init)(from, recv, numbers, reduction.type,
                                                                          reduction.op, coll, started);
       },
-      nullptr, std::move(keeper));
+      std::move(kept));
 }
 
 }  // namespace
@@ -90,7 +112,7 @@ int start_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, 
   if (!call.join(root)) return call.result();
   std::unique_ptr<BlockBuffers> buffers;
   void *data = buffer;
-  if (!in_order) {
+  if (!in_order || in_device(buffer)) {
     buffers = BlockBuffers::make(bytes);
     if (buffers == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
     data = buffers->packed.get();
@@ -104,28 +126,31 @@ int start_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, 
       [&](coll_comm *coll, coll_request **started) {
         return call.form(coll_ibcast, coll_bcast_init)(data, bytes, COLL_BYTE, root, coll, started);
       },
-      std::move(buffers));
+      {.buffers = std::move(buffers)});
 }
 
 int start_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
                  MPI_Comm comm, Target target) {
   StartCall call(ireduce, comm, count, datatype, target);
   Reduction reduction;
-  std::shared_ptr<void> keeper;
+  Kept kept;
   if (!call.possible()) return call.impossible();
   if (count <= 0) return call.decline(why_not(count));
-  if (!lasting_reduction_of(datatype, op, &reduction, &keeper)) return call.decline(Why::reduction);
+  if (!lasting_reduction_of(datatype, op, &reduction, &kept.operation)) return call.decline(Why::reduction);
   if (!call.join(root)) return call.result();
   const void *from = send;
   const bool right = call.rank() == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
                                          : send != nullptr && send != MPI_IN_PLACE;
   if (!right) return call.decline(Why::arguments);
+  const auto elements = static_cast<std::size_t>(count);
+  if (!take_from_devices(call, &from, elements, &recv, call.rank() == root ? elements : 0, datatype, &kept))
+    return call.fail(COLL_ERR_NO_MEMORY);
   return call.begin(
       [&](coll_comm *coll, coll_request **started) {
-        return call.form(coll_ireduce, coll_reduce_init)(from, recv, static_cast<std::size_t>(count), reduction.type,
-                                                         reduction.op, root, coll, started);
+        return call.form(coll_ireduce, coll_reduce_init)(from, recv, elements, reduction.type, reduction.op, root, coll,
+                                                         started);
       },
-      nullptr, std::move(keeper));
+      std::move(kept));
 }
 
 int start_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,

@@ -42,7 +42,7 @@ int run(StartCall &call, Received got, int kept, Describe describe, Start start)
   if ((call.persistent() && !buffers->keep_sent()) || !buffers->keep_received()) return call.fail(COLL_ERR_NO_MEMORY);
   if (!call.persistent() && !buffers->load()) return call.fail(COLL_ERR_TYPE);
   return call.begin([&](coll_comm *coll, coll_request **request) { return start(send, recv, coll, request); },
-                    std::move(buffers));
+                    {.buffers = std::move(buffers)});
 }
 
 template <typename Count, typename Displ>

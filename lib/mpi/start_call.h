@@ -59,15 +59,12 @@ class StartCall : public Call {
 
   // Starts the collective, or creates the persistent request, by `start(coll_comm *, coll_request **)`.
   template <typename Start>
-  int begin(Start start, std::unique_ptr<BlockBuffers> buffers = nullptr, std::shared_ptr<void> operation = nullptr,
-            std::unique_ptr<EdgeBuffers> exchange = nullptr) {
-    if (target_.is_persistent) return make(start, std::move(buffers), std::move(operation), std::move(exchange));
+  int begin(Start start, Kept kept = {}) {
+    if (target_.is_persistent) return make(start, std::move(kept));
     const Serving serving(collective_);
     std::unique_ptr<Started> started(new (std::nothrow) Started);
     if (started == nullptr) return fail(COLL_ERR_NO_MEMORY);
-    started->buffers = std::move(buffers);
-    started->operation = std::move(operation);
-    started->exchange = std::move(exchange);
+    started->kept = std::move(kept);
     if (const coll_status status = start(communicator_->coll, &started->collective); status != COLL_OK)
       return fail(status);
     communicator_->tally.intercepted[collective_]++;
@@ -84,16 +81,13 @@ class StartCall : public Call {
   }
 
   template <typename Start>
-  int make(Start start, std::unique_ptr<BlockBuffers> buffers, std::shared_ptr<void> operation,
-           std::unique_ptr<EdgeBuffers> exchange) {
+  int make(Start start, Kept kept) {
     coll_comm *const coll = communicator_->coll;
     std::unique_ptr<Persistent> made = Persistent::make(collective_);
     owes_vote_ = false;
     if (!all_agree(coll, made != nullptr)) return Call::decline(Why::others);
     const Serving serving(collective_);
-    made->buffers = std::move(buffers);
-    made->operation = std::move(operation);
-    made->exchange = std::move(exchange);
+    made->kept = std::move(kept);
     const bool good = made->make_communicator(coll, communicator_->rank) == COLL_OK &&
                       start(made->own(), &made->collective) == COLL_OK;
     if (!all_agree(coll, good)) return Call::decline(Why::others);

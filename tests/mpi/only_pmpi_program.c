@@ -11,6 +11,7 @@ int main(void) {
     printf("no shim is preloaded\n");
     return 1;
   }
+  CALL(MPI_Init)(NULL, NULL);
   const int barrier = CALL(MPI_Barrier)(MPI_COMM_WORLD);
   const int bcast = CALL(MPI_Bcast)(NULL, 3, (MPI_Datatype)0, 5, MPI_COMM_WORLD);
   if (barrier == 41 && bcast == 42) printf("passed\n");

@@ -369,7 +369,10 @@ def check_result(options):
         check_passed(result)
         check_taken(options, result)
     elif options.mode == "alone":
-        check_passed(mpirun.run([options.program], options.timeout, LD_PRELOAD=preload(options.shim)))
+        result = mpirun.run([options.program], options.timeout, LD_PRELOAD=preload(options.shim))
+        check_passed(result)
+        if options.says and options.says not in result[2]:
+            fail(f"no '{options.says}'", result)
     else:
         if options.mode == "imported":
             library = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}[options.mpi]

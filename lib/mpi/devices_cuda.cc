@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// CUDA's driver interface. Its headers are not needed: handles are pointers, and the numbers below are part of its ABI.
+#include "mpi/devices.h"
+
+#include <cstdint>
+#include <dlfcn.h>
+#include <new>
+
+namespace coll::shim {
+namespace {
+
+using Result = int;  // CUresult: 0 is success
+enum Attribute : int { context_attribute = 1, memory_type = 2, is_managed = 8, device_ordinal = 9 };
+constexpr unsigned device_memory = 2;          // CU_MEMORYTYPE_DEVICE
+constexpr unsigned independent_of_others = 1;  // CU_STREAM_NON_BLOCKING
+
+class Cuda final : public DeviceRuntime {
+ public:
+  bool load(void *library) {
+    return find(library, "cuPointerGetAttribute", &get_attribute_) && find(library, "cuCtxGetCurrent", &get_current_) &&
+           find(library, "cuCtxPushCurrent_v2", &push_) && find(library, "cuCtxPopCurrent_v2", &pop_) &&
+           find(library, "cuDevicePrimaryCtxRetain", &retain_primary_) &&
+           find(library, "cuStreamCreate", &create_stream_) && find(library, "cuStreamDestroy_v2", &destroy_stream_) &&
+           find(library, "cuMemcpyAsync", &copy_) && find(library, "cuStreamSynchronize", &synchronize_);
+  }
+
+  const char *name() const override { return "CUDA"; }
+
+  // The processor can access managed memory. An address that CUDA does not know, or before the program has initialised
+  // CUDA, is an error, hence host memory.
+  bool owns(const void *at) const override {
+    unsigned type = 0, managed = 0;
+    if (get_attribute_(&type, memory_type, address(at)) != 0 || type != device_memory) return false;
+    return get_attribute_(&managed, is_managed, address(at)) != 0 || managed == 0;
+  }
+
+  int copy(char *to, const char *from, std::span<const Part> parts, const void *device) const override {
+    void *context = nullptr;
+    if (const Result result = context_of(device, &context); result != 0) return result;
+    if (const Result result = push_(context); result != 0) return result;
+    const Result result = copy_in_context(to, from, parts);
+    void *popped;
+    pop_(&popped);
+    return result;
+  }
+
+ private:
+  template <typename Function>
+  static bool find(void *library, const char *name, Function **function) {
+    *function = reinterpret_cast<Function *>(dlsym(library, name));
+    return *function != nullptr;
+  }
+  static std::uint64_t address(const void *at) { return reinterpret_cast<std::uintptr_t>(at); }
+
+  // The context in which `device` was allocated. Memory of pools has none: then the calling thread's, or, if it has
+  // none, that of the device which programs share.
+  Result context_of(const void *device, void **context) const {
+    if (get_attribute_(context, context_attribute, address(device)) == 0 && *context != nullptr) return 0;
+    if (get_current_(context) == 0 && *context != nullptr) return 0;
+    int ordinal = 0;
+    if (const Result result = get_attribute_(&ordinal, device_ordinal, address(device)); result != 0) return result;
+    return retain_primary_(context, ordinal);
+  }
+
+  // A stream of its own: the default stream would wait for kernels of the program that may wait for this rank.
+  Result copy_in_context(char *to, const char *from, std::span<const Part> parts) const {
+    void *stream = nullptr;
+    Result result = create_stream_(&stream, independent_of_others);
+    if (result != 0) return result;
+    for (const Part &part : parts)
+      if (result == 0)
+        result = copy_(address(to + part.offset_bytes), address(from + part.offset_bytes), part.bytes, stream);
+    const Result end = synchronize_(stream);
+    destroy_stream_(stream);
+    return result != 0 ? result : end;
+  }
+
+  Result (*get_attribute_)(void *, Attribute, std::uint64_t);
+  Result (*get_current_)(void **);
+  Result (*push_)(void *);
+  Result (*pop_)(void **);
+  Result (*retain_primary_)(void **, int);
+  Result (*create_stream_)(void **, unsigned);
+  Result (*destroy_stream_)(void *);
+  Result (*copy_)(std::uint64_t, std::uint64_t, std::size_t, void *);
+  Result (*synchronize_)(void *);
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceRuntime> cuda_runtime(void *library) {
+  std::unique_ptr<Cuda> cuda(new (std::nothrow) Cuda);
+  if (cuda == nullptr || !cuda->load(library)) return nullptr;
+  return cuda;
+}
+
+}  // namespace coll::shim

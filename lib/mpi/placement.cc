@@ -3,6 +3,8 @@
 
 #include "mpi/library.h"
 #include "mpi/log.h"
+#include "mpi/overdue.h"
+#include "mpi/presence.h"
 #include "mpi/spending.h"
 
 #include <coll/shim.h>
@@ -12,6 +14,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <sys/stat.h>
 #include <type_traits>
@@ -19,6 +22,9 @@
 
 namespace coll::shim {
 namespace {
+
+// All ranks have entered MPI_Init when the shim's part of it begins, so this is long.
+constexpr std::chrono::seconds longest_init{10};
 
 std::atomic<NodeName> kept{unknown_node};
 MPI_Comm world_duplicate;  // valid if has_duplicate
@@ -139,7 +145,15 @@ NodeName find_node(MPI_Comm comm, bool keep) {
 void place_processes() {
   int processes = 0;
   MPI_Comm duplicate;
-  if (mpi.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1 || !duplicate_world(&duplicate)) return;
+  if (mpi.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1) return;
+  // A rank without the shim is not here. On this node it would have been found (presence.h).
+  std::optional<Overdue> overdue;
+  if (!looks_at_all(processes))
+    overdue.emplace(
+        longest_init,
+        "MPI_Init still waits for the shims of other ranks. Perhaps LD_PRELOAD does not reach a node, or names "
+        "a file that does not exist there: ranks without a shim never answer");
+  if (!duplicate_world(&duplicate)) return;
   const int own[] = {requested_node_size(), counts_calls() ? 1 : 0};
   int least[] = {-1, 0};
   if (mpi.Allreduce(own, least, 2, MPI_INT, MPI_MIN, duplicate) != MPI_SUCCESS) least[0] = -1, least[1] = 0;

@@ -160,6 +160,8 @@ int lacking_rank() {
   return lacking;
 }
 
+bool looks_at_all(int ranks) { return job().shared() && job().local_ranks == ranks; }
+
 int rank_in_job() {
   for (const char *variable : {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const int rank = number_of(variable); rank >= 0) return rank;

@@ -6,7 +6,7 @@
 // rank and the version. MPI_Init returns when all ranks have entered it: a name that cannot be reached then belongs to
 // a rank without the shim. The first rank of the node decides; the others ask it, and wait for its answer or its exit,
 // so all know the same. Job and local rank are read from the launcher's environment variables; under launchers without
-// them all ranks are assumed to have the shim.
+// them, and on other nodes, all ranks are assumed to have the shim.
 #pragma once
 
 namespace coll::shim {
@@ -16,6 +16,8 @@ void announce_presence();
 // Returns the local rank of the first process that lacks the shim, -1 if there is none. Called after MPI_Init; waits
 // for the deciding rank.
 int lacking_rank();
+// Whether lacking_rank() has looked at all of the job's `ranks` ranks: they are on this node, and the launcher is known.
+bool looks_at_all(int ranks);
 // The rank of this process in its job, as the launcher's environment has it; -1 if it has none.
 int rank_in_job();
 // Closes the socket. Called after MPI_Finalize, which all ranks have entered then.

@@ -6,6 +6,7 @@ run    the program prints "passed", and the shim intercepted its calls
 diff   the program prints the same with and without the shim
 dies   a rank ends: the launcher returns the same status with and without the shim
 aborts the program ends with a message of the shim (--says), and names no call that it did not make
+overdue  one rank, --without, has no shim on a node of its own: the others wait, and the log says for what
 lacks  one rank, --without (the first or the last), has no shim: all name it, and the program passes on MPI alone
 between  another tool stands before the shim and one behind it: the first sees all calls, the second the forwarded ones
 statistics  COLL_STATS counts all calls, intercepted and forwarded
@@ -38,7 +39,7 @@ import namespaces
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["run", "diff", "dies", "aborts", "lacks", "between", "statistics", "waits", "mapped", "failed",
+    parser.add_argument("mode", choices=["run", "diff", "dies", "aborts", "lacks", "overdue", "between", "statistics", "waits", "mapped", "failed",
                                          "forwarded", "off", "programs", "whole", "alone", "wrong", "imported"])
     parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
     parser.add_argument("--launcher", required=True)
@@ -56,7 +57,7 @@ def arguments():
     parser.add_argument("--launch-option", action="append", default=[])
     parser.add_argument("--nodes", help="ranks of each node, as in 3,2: nodes in namespaces, joined by TCP (openmpi)")
     parser.add_argument("--argument", action="append", default=[], help="for the program")
-    parser.add_argument("--without", choices=["first", "last"], help="the rank without the shim (mode lacks)")
+    parser.add_argument("--without", choices=["first", "last"], help="the rank without the shim (modes lacks, overdue)")
     parser.add_argument("program")
     options = parser.parse_args()
     options.start = list  # starts the launcher, given its command
@@ -326,6 +327,9 @@ def check_result(options):
         named = f"the process with local rank {0 if options.without == 'first' else options.ranks - 1} "
         if result[2].count(named) != options.ranks - 1:
             fail("not all ranks name the one without the shim", result)
+    elif options.mode == "overdue":
+        result = launch(options, settings, lacks=options.without)
+        check_says(options, result)
     elif options.mode == "aborts":
         result = launch(options, settings)
         if result[0] in (0, None):

@@ -6,10 +6,12 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include <hwloc.h>
 
 #include "config/text_file.h"
+#include "topo/arm_name.h"
 #include "topo/machine.h"
 #include "topo/processor.h"
 #include "topo/quiet.h"
@@ -32,6 +34,16 @@ struct Destroy {
 using Topology = std::unique_ptr<hwloc_topology, Destroy>;
 
 std::string why() { return errno != 0 ? std::strerror(errno) : "no reason given"; }
+
+// Linux on arm64 prints numbers instead of a model.
+std::string processor_of(hwloc_obj_t object) {
+  const auto info = [object](const char *name) -> std::string_view {
+    const char *value = hwloc_obj_get_info_by_name(object, name);
+    return value != nullptr ? value : "";
+  };
+  const std::string_view model = info("CPUModel");
+  return model.empty() ? arm_name(info("CPUImplementer"), info("CPUPart")) : std::string(model);
+}
 
 // Creates an empty topology that keeps exactly the levels of a Machine.
 Topology make() {
@@ -126,7 +138,7 @@ Status convert(hwloc_topology_t topology, Machine &machine) {
   machine.l3 = cache_of(topology, HWLOC_OBJ_L3CACHE);
   const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
   const hwloc_obj_t named = package != nullptr ? package : hwloc_get_root_obj(topology);
-  if (const char *model = hwloc_obj_get_info_by_name(named, "CPUModel")) machine.processor = model;
+  machine.processor = processor_of(named);
   return {};
 }
 

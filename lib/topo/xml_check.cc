@@ -286,10 +286,11 @@ class Copier : public XmlVisitor {
     return {};
   }
 
-  // Copies the infos that a Machine contains, and no others.
+  // Copies the infos that a Machine is made from, and no others.
   void info(const XmlElement &element) {
+    constexpr std::array<std::string_view, 4> needed = {"CPUModel", "CPUImplementer", "CPUPart", "Inclusive"};
     const std::string_view *name = element.find("name"), *value = element.find("value");
-    if (name == nullptr || value == nullptr || (*name != "CPUModel" && *name != "Inclusive")) return;
+    if (name == nullptr || value == nullptr || std::ranges::find(needed, *name) == needed.end()) return;
     text += "<info name=\"" + std::string(*name) + "\" value=\"" + std::string(*value) + "\"/>\n";
   }
 

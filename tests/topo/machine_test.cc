@@ -84,6 +84,32 @@ TEST(Machine, HasItsCaches) {
   EXPECT_EQ(machine_of("package:2 core:2").l3, Cache{});
 }
 
+// Linux on arm64 has no name of the processor, so hwloc has none.
+TEST(Machine, OfArmCoresHasTheirName) {
+  const std::string file = testing::TempDir() + "of_arm." + std::to_string(getpid()) + ".xml";
+  const auto processor_of = [&](const char *implementer, const char *part) {
+    hwloc_topology_t topology;
+    EXPECT_EQ(hwloc_topology_init(&topology), 0);
+    EXPECT_EQ(hwloc_topology_set_synthetic(topology, "package:2 core:2 pu:1"), 0);
+    EXPECT_EQ(hwloc_topology_load(topology), 0);
+    const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+    EXPECT_EQ(hwloc_obj_add_info(package, "CPUImplementer", implementer), 0);
+    EXPECT_EQ(hwloc_obj_add_info(package, "CPUPart", part), 0);
+    EXPECT_EQ(hwloc_topology_export_xml(topology, file.c_str(), 0), 0);
+    hwloc_topology_destroy(topology);
+    Machine machine;
+    const Status status = load(file, machine);
+    EXPECT_TRUE(status.ok()) << status.text();
+    return machine.processor;
+  };
+
+  EXPECT_EQ(processor_of("0x41", "0xd0c"), "Neoverse-N1");
+  EXPECT_EQ(processor_of("0x41", "0xd4f"), "Neoverse-V2");
+  EXPECT_EQ(processor_of("0xc0", "0xac3"), "Ampere-1");
+  EXPECT_EQ(processor_of("0x41", "0xfff"), "Arm implementer 0x41 part 0xfff");
+  std::filesystem::remove(file);
+}
+
 TEST(Machine, CountsTheCacheThatRanksReach) {
   const Machine machine = machine_of("epyc-2p.xml");
   const auto reach = [&](int ranks, Mapping by) {

@@ -6,7 +6,8 @@
 //
 // A rank does not know where its readers are, and a hypervisor may move cores: it periodically measures how long it
 // takes to regain ownership of a line. If that takes as long as a load from memory, it uses non-temporal stores. Peers
-// do not notice how it stores. For one thread at a time.
+// do not notice how it stores. A processor on which the load from memory cannot be timed uses ordinary stores. For one
+// thread at a time.
 #pragma once
 
 #include <atomic>

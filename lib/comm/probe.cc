@@ -14,6 +14,7 @@
 #include "transport/cma.h"
 #include "transport/kcoll_mapping.h"
 #include "transport/kcoll_uring.h"
+#include "transport/shared_file.h"
 
 namespace coll::comm {
 
@@ -26,8 +27,9 @@ using transport::Token;
 
 namespace {
 
-constexpr size_t timed_bytes = 256 << 10, page = 4096;
-constexpr size_t memory_bytes = timed_bytes + page;  // the owner's token follows the timed bytes
+constexpr size_t timed_bytes = 256 << 10, rep_movsb_page = 4096;
+// The owner's token follows the timed bytes. The kernel module maps whole pages only, of the system's size.
+size_t memory_bytes() { return transport::round_up(timed_bytes + sizeof(Token), transport::page_bytes()); }
 constexpr int rounds = 4;
 
 // The shortest time of `rounds` copies, or 1e9 if a copy fails.
@@ -51,7 +53,7 @@ char* offered_memory() {
   const std::lock_guard lock(mutex);
   if (memory != nullptr && owner == transport::own_token()) return memory;
   if (memory == nullptr) {
-    void* made = mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* made = mmap(nullptr, memory_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED) return nullptr;
     memory = static_cast<char*>(made);
     memset(memory, 1, timed_bytes);
@@ -109,7 +111,7 @@ ProbeOffer Probe::offer(Transport wish) {
     // Its peers do not know the communicator's key yet: the introduction brings it together with the cookie.
     if (status_ == KcollStatus::ok) status_ = common_->join_user();
     if (status_ == KcollStatus::ok)
-      status_ = common_->register_region(memory, memory_bytes, KcollDirection::read, KcollPinning::lazy, cookie_);
+      status_ = common_->register_region(memory, memory_bytes(), KcollDirection::read, KcollPinning::lazy, cookie_);
   }
   return {uint64_t(uintptr_t(memory)), cookie_, transport::fresh_token()};
 }
@@ -155,8 +157,8 @@ ProbeTimes Probe::measure(const ProbeOffer& source, int pid, const ProbeFindings
   ProbeTimes times;
   // Page-aligned like the offered memory: some processors copy slowly, in the kernel too, if the target is a little
   // beyond the source within a page; see mem::copy().
-  std::vector<char> memory(timed_bytes + page), own(timed_bytes);
-  char* here = memory.data() + -reinterpret_cast<uintptr_t>(memory.data()) % page;
+  std::vector<char> memory(timed_bytes + rep_movsb_page), own(timed_bytes);
+  char* here = memory.data() + -reinterpret_cast<uintptr_t>(memory.data()) % rep_movsb_page;
   if (found.cma_error == 0)
     times.cma_us = fastest_us([&] { return transport::cma_read(pid, here, source.address, timed_bytes) == 0; });
   // Two copies that overlap take as long as the slower one; filling the pipeline adds about a quarter.

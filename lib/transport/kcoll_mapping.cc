@@ -5,12 +5,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "transport/shared_file.h"
+
 namespace coll::transport {
 
 namespace {
-
-// The module maps whole pages of this size, whatever the size of the region's pages.
-constexpr uint64_t page = 4096;
 
 KcollStatus mapping_status(int error) {
   // From mmap() only: no region at this offset, or not mappable.
@@ -47,7 +46,8 @@ std::unique_ptr<KcollMapping> KcollMapping::attach(std::shared_ptr<KcollDevice> 
   mapping->generation_ = region.gen;
   mapping->region_bytes_ = region.len;
   mapping->writable_ = direction != KcollDirection::read;
-  const uint64_t begin = offset & ~(page - 1), end = (offset + bytes + page - 1) & ~(page - 1);
+  // The module maps whole pages of the system's size, whatever the size of the region's pages.
+  const uint64_t page = page_bytes(), begin = offset & ~(page - 1), end = (offset + bytes + page - 1) & ~(page - 1);
   const int protection = PROT_READ | (direction == KcollDirection::read ? 0 : PROT_WRITE);
   void* pages =
       mmap(nullptr, end - begin, protection, MAP_SHARED, device->descriptor(), off_t(region.map_offset + begin));
@@ -74,7 +74,7 @@ KcollMapping::~KcollMapping() {
   // A child after fork() does not have the mappings; other memory may be at these addresses.
   if (!(process_ == own_token())) return;
   if (pages_ != nullptr) munmap(pages_, mapped_bytes_);
-  if (counters_ != nullptr) munmap(counters_, page);
+  if (counters_ != nullptr) munmap(counters_, page_bytes());
 }
 
 uint64_t KcollMapping::seen() const {

@@ -3,13 +3,9 @@
 
 #include <algorithm>
 
+#include "transport/shared_file.h"
+
 namespace coll::transport {
-
-namespace {
-
-constexpr uintptr_t page = 4096;
-
-}  // namespace
 
 // A region, registered as long as this object lives.
 struct KcollRegions::Region {
@@ -45,7 +41,8 @@ void KcollRegions::make_room(uintptr_t begin, uintptr_t end, bool writable) {
 }
 
 KcollStatus KcollRegions::find(const void* memory, size_t bytes, bool writable, Announced& at, Hold& hold) {
-  const uintptr_t first = uintptr_t(memory), begin = first & ~(page - 1),
+  // Whole pages: the module maps no others.
+  const uintptr_t page = page_bytes(), first = uintptr_t(memory), begin = first & ~(page - 1),
                   end = (first + bytes + page - 1) & ~(page - 1);
   auto found = covering(begin, end, writable);
   if (found == regions_.end()) {

@@ -9,7 +9,6 @@ Functions and enumerators may be added; anything else fails. Exit status 77: abi
 than the record's, which is of x86-64."""
 import argparse
 import pathlib
-import platform
 import re
 import shutil
 import subprocess
@@ -65,8 +64,9 @@ def main():
             print(f"skipped: {tool} is missing: apt-get install abigail-tools")
             sys.exit(77)
 
-    if platform.machine() != "x86_64":
-        print(f"skipped: the record is of x86-64, this is {platform.machine()}")
+    target = checked(arguments.compiler, "-dumpmachine").strip()
+    if not target.startswith("x86_64"):
+        print(f"skipped: the record is of x86-64, the compiler is for {target}")
         sys.exit(77)
 
     with tempfile.TemporaryDirectory() as folder:

@@ -125,6 +125,8 @@ static void synchronise(struct lockstep *step, uint64_t margin) {
     if (!step->spin) syscall(SYS_futex, futex_of(&segment->go), FUTEX_WAIT, (uint32_t)seen, NULL, NULL, 0);
 #if defined(__x86_64__)
     _mm_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory"); /* see sync::pause() */
 #endif
   }
 }

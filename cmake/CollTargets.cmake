@@ -70,6 +70,9 @@ set(coll_test_options "OPTIMIZED;SANITIZE_LATER;CPUS_LATER")
 set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE;NO_CHECK;EXCEPT;LATER;LONG")
 set(coll_test_lists "LABELS;ENVIRONMENT;ARGS;CPUS")
 
+# For machines that are slow, or emulated.
+set(COLL_TIMEOUT_FACTOR 1 CACHE STRING "What the time limits of tests are multiplied by")
+
 # The processors with rules of their own, one for every set of rules about loads and stores (lib/mem/processor.cc).
 set(COLL_CPUS zen3 zen4 zen5 xeon neoverse)
 set(COLL_CPUS_BY_STORES zen4 zen5)
@@ -108,6 +111,11 @@ function(coll_test name)
   if(in_check)
     add_dependencies(check_programs ${name})
   endif()
+  coll_emulation_limit(why emulated ${name})
+  if(emulated)
+    coll_script_test(${name}_emulated COMMAND sh -c "echo \"$1\" && exit 77" sh ${why} NO_CHECK "it is a reason")
+    list(APPEND arg_EXCEPT ${emulated})
+  endif()
   set(left_out ${arg_EXCEPT} ${arg_LATER} ${arg_LONG})
   list(JOIN arg_EXCEPT ":" except)
   list(JOIN arg_LATER ":" later)
@@ -143,6 +151,7 @@ function(coll_script_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${COLL_TIMEOUT_FACTOR}")
   coll_in_check(in_check "${arg_LABELS}" "${arg_NO_CHECK}")
   list(REMOVE_ITEM arg_LABELS check)
   set(environment ${COLL_TEST_ENVIRONMENT})
@@ -187,7 +196,12 @@ function(coll_script_test name)
     endif()
     # GoogleTest's list of skipped cases with reasons, which scripts/list-skips.py reads.
     set(report GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/gtest/${full_name}.xml)
-    add_test(NAME ${prefix}${full_name} COMMAND ${COLL_SANITIZER_LAUNCHER} ${arg_COMMAND})
+    set(command ${COLL_SANITIZER_LAUNCHER} ${arg_COMMAND})
+    coll_emulation_limit(why emulated ${full_name})
+    if(why AND NOT emulated)
+      set(command sh -c "echo \"$1\" && exit 77" sh ${why})
+    endif()
+    add_test(NAME ${prefix}${full_name} COMMAND ${command})
     set_tests_properties(${prefix}${full_name} PROPERTIES
       TIMEOUT ${arg_TIMEOUT}
       LABELS "${labels}"

@@ -29,6 +29,8 @@ about_test = builds everything, plain and with sanitizers (up to 50 minutes), th
   (about 25 minutes)
 about_test-long = builds everything, plain and with sanitizers (up to 50 minutes), then runs the long sweeps that make \
   test leaves out (about 50 minutes)
+about_test-arm64 = cross-compiles everything but what needs MPI for 64-bit Arm in a Debian root (about as long as make \
+  build), then runs the tests in an emulator
 about_test-torch = builds the library (about 4 minutes), then installs torch in a Debian root, builds torch_coll there twice \
   and runs its tests (about 20 minutes)
 about_test-torch-upstream = builds the library (about 4 minutes), then runs torch's own tests of torch.distributed on torch_coll in \
@@ -47,13 +49,13 @@ $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(abou
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems test-launchers fuzz test-torch test-torch-here test-torch-upstream test-torch-upstream-here \
-	test-applications test-applications-here dist sbom \
+	sanitizers test-systems test-arm64 test-arm64-here test-launchers fuzz \
+	test-torch test-torch-here test-torch-upstream test-torch-upstream-here test-applications test-applications-here dist sbom \
 	wheel test-wheel test-wheel-here deb deb-here rpm test-deb test-deb-here \
 	test-readme test-readme-here
 
 help: ## list these targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Packages that are missing are installed first (packages/debian.txt); COLL_SKIP_PACKAGES=1 leaves them alone."
 	@echo "Variables: BUILD=$(BUILD) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)"
 
@@ -87,6 +89,12 @@ SYSTEM ?=
 COMPILER ?=
 test-systems: ## run `make check` in a root of another Debian: SYSTEM=12|13|sid [COMPILER=gcc|clang] (as root)
 	@scripts/test-systems.sh '$(SYSTEM)' '$(COMPILER)'
+
+test-arm64: ## cross-compile for 64-bit Arm in a root of Debian and run the tests under qemu-user (as root) [SYSTEM=12|13|sid]
+	@scripts/test-arm64.sh $(SYSTEM)
+
+test-arm64-here: ## the same on this system, which it changes (as root)
+	@JOBS=$(JOBS) CMAKE_FLAGS='$(CMAKE_FLAGS)' scripts/test-arm64-here.sh
 
 test-torch: packages machine ## test the PyTorch backend in a root of another Debian: SYSTEM=12|13|sid (as root)
 	@scripts/build.sh $(BUILD) $(JOBS) -t coll $(CMAKE_FLAGS)

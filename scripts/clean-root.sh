@@ -6,7 +6,7 @@
 # test).
 #
 #   scripts/clean-root.sh [--suite NAME] [--compiler gcc|clang] [--packages LIST [--only]] [--add DIR] [--result DIR]
-#                         [--tarball FILE] [--keep] [--user | --ccache] [TARGET...]
+#                         [--tarball FILE] [--keep] [--user | --ccache] [--namespaces] [TARGET...]
 #
 #   --suite NAME   Debian release: bookworm (12, the default), trixie (13) or sid (unstable)
 #   --compiler C   gcc (the default) or clang, as that release packages it
@@ -18,6 +18,7 @@
 #   --only         those of --packages and no others: make does not look for packages that are missing
 #   --add DIR      copy the contents of DIR to /added in the root
 #   --result DIR   mount DIR, for results, as /result in the root
+#   --namespaces   let programs in the root create user namespaces, which the kernel refuses in a chroot
 #   --tarball F    take the sources from this tarball of `make dist`; the root has no git repository then
 #
 # Environment: COLL_CLEAN_ROOT_CACHE   keeps the base roots and the downloaded packages
@@ -40,6 +41,7 @@ packages=
 only=
 add=
 result=
+namespaces=
 tarball=
 
 say() { printf 'clean-root: %s\n' "$*"; }
@@ -49,8 +51,8 @@ die() { printf 'clean-root: %s\n' "$*" >&2; exit 2; }
 
 # Runs inside the namespaces: mounts, then one make after the other. Stops at the first that fails.
 inside() {
-  local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=($6) only=$7 result=$8
-  shift 8
+  local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=($6) only=$7 result=$8 namespaces=$9
+  shift 9
   mount_root "$root"
   mkdir -p "$root/var/cache/apt/archives"
   mount --bind "$archives" "$root/var/cache/apt/archives"
@@ -74,6 +76,12 @@ inside() {
   if [ "$compiler" = clang ]; then
     packages+=(clang)
     run+=(CC=clang CXX=clang++)
+  fi
+  if [ -n "$namespaces" ]; then
+    # The root becomes that of the mount namespace. This shell keeps the old one, where its programs are.
+    cd "$root"
+    mount --move . /
+    root=.
   fi
   [ "$user" = root ] || packages+=(sudo)
   if [ ${#packages[@]} -gt 0 ]; then
@@ -112,6 +120,7 @@ while [ $# -gt 0 ]; do
       printf -v "${1#--}" %s "$2"
       shift
       ;;
+    --namespaces) namespaces=yes ;;
     --keep) keep=yes ;;
     --only) only=yes ;;
     --user) user=builder ;;
@@ -168,7 +177,7 @@ say "$sources, Debian $(cat "$root/etc/debian_version")"
 status=0
 # Runs in the background, so that signals are handled at once.
 unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$compiler" "$archives" "$packages" "$only" \
-  "$result" "$@" &
+  "$result" "$namespaces" "$@" &
 inside=$!
 wait "$inside" || status=$?
 inside=

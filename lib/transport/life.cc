@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <unistd.h>
 
 #include "transport/process.h"
 
@@ -21,7 +22,12 @@ int64_t now_ms() {
 }  // namespace
 
 void describe_owner(LifeMark& mark) {
-  const ProcessStat own = stat_of("self");
+  // Of the first thread: in /proc/self/stat an emulator of user programs, such as qemu, shows times and addresses of its
+  // own, while peers read the kernel's. In a /proc of another namespace the process has another number.
+  char first_thread[32];
+  snprintf(first_thread, sizeof first_thread, "self/task/%d", int(getpid()));
+  ProcessStat own = stat_of(first_thread);
+  if (!own.known) own = stat_of("self");
   mark.start = own.start;
   mark.stack = own.stack;
   mark.time_space = namespace_number("time");

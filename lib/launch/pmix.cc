@@ -37,7 +37,8 @@ bool find_process(JobRank& job_rank) {
 
 void ask_for_sizes(JobRank& job_rank) {
   if (job_rank.ranks > 0) return;
-  const PmixJob& job = pmix_job(text_of("PMIX_NAMESPACE"));
+  const std::string name = text_of("PMIX_NAMESPACE");
+  const PmixJob& job = pmix_job(name);
   if (job.problem.empty() && job.ranks > uint32_t(job_rank.rank) && job.ranks < 1u << 31) {
     job_rank.ranks = int(job.ranks);
     if (job.ranks_here < job.ranks) note_several_nodes(job_rank, int(job.ranks_here));

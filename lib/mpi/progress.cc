@@ -8,6 +8,7 @@
 namespace coll::shim {
 
 constinit std::atomic<bool> served_since_probe{false};
+constinit std::atomic<bool> served_since_buffered_send{false};
 constinit std::atomic<bool> found_since_served{false};
 constinit std::atomic<bool> sent_since_barrier{false};
 

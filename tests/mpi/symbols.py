@@ -13,7 +13,7 @@ OTHERS = ["Alloc_mem", "Free_mem", "Op_create", "Op_free", "Init", "Init_thread"
           "Comm_disconnect", "Iprobe", "Improbe", "Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany",
           "Testsome", "Start", "Startall", "Request_free", "Cancel"]
 PERSISTENT = [f"{name}_init" for name in COLLECTIVES]
-SENDS = ["Isend", "Issend", "Irsend", "Ibsend"]
+SENDS = ["Isend", "Issend", "Irsend", "Ibsend", "Bsend"]
 ALLOCATOR = {"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",
              "malloc_usable_size"}
 

@@ -209,15 +209,18 @@ COLL_FORTRAN_WITHOUT_BUFFER(improbe, IMPROBE,
                             (Int * source, Int *tag, Int *comm, Int *flag, Int *message, Int *status, Int *ierror),
                             probe(next, flag, ierror, source, tag, comm, flag, message, status))
 
-#define COLL_FORTRAN_SEND(name, NAME)                                                                             \
+#define COLL_FORTRAN_SEND(name, NAME, note)                                                                       \
   COLL_FORTRAN_WITH_BUFFER(                                                                                       \
       name, NAME, (void *buffer, Int *count, Int *type, Int *to, Int *tag, Int *comm, Int *request, Int *ierror), \
-      note_sent();                                                                                                \
+      note();                                                                                                     \
       next(buffer, count, type, to, tag, comm, request, ierror))
-COLL_FORTRAN_SEND(isend, ISEND)
-COLL_FORTRAN_SEND(issend, ISSEND)
-COLL_FORTRAN_SEND(irsend, IRSEND)
-COLL_FORTRAN_SEND(ibsend, IBSEND)
+COLL_FORTRAN_SEND(isend, ISEND, note_sent)
+COLL_FORTRAN_SEND(issend, ISSEND, note_sent)
+COLL_FORTRAN_SEND(irsend, IRSEND, note_sent)
+COLL_FORTRAN_SEND(ibsend, IBSEND, note_buffered_send)
+COLL_FORTRAN_WITH_BUFFER(bsend, BSEND, (void *buffer, Int *count, Int *type, Int *to, Int *tag, Int *comm, Int *ierror),
+                         note_buffered_send();
+                         next(buffer, count, type, to, tag, comm, ierror))
 
 COLL_FORTRAN_WITHOUT_BUFFER(comm_free, COMM_FREE, (Int * comm, Int *ierror), comm_end(next, comm, ierror))
 

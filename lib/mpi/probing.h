@@ -31,9 +31,10 @@ inline void note_sent() {
   if (!sent_since_barrier.load(std::memory_order_relaxed)) sent_since_barrier.store(true, std::memory_order_relaxed);
 }
 
-// Called before a send from the attached buffer. The room of earlier ones is free when MPI has processed what their
-// receivers have answered.
-inline void before_buffered_send() {
+// Called instead of note_sent() before a send from the attached buffer. The room of earlier ones is free when MPI has
+// processed what their receivers have answered.
+inline void note_buffered_send() {
+  note_sent();
   if (!served_since_buffered_send.load(std::memory_order_relaxed)) [[likely]]
     return;
   served_since_buffered_send.store(false, std::memory_order_relaxed);

@@ -186,14 +186,12 @@ int MPI_Irsend(const void *buffer, int count, MPI_Datatype type, int to, int tag
 }
 
 int MPI_Ibsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
-  before_buffered_send();
-  note_sent();
+  note_buffered_send();
   return mpi_library().next.Ibsend(buffer, count, type, to, tag, comm, request);
 }
 
 int MPI_Bsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
-  before_buffered_send();
-  note_sent();
+  note_buffered_send();
   return mpi_library().next.Bsend(buffer, count, type, to, tag, comm);
 }
 

@@ -393,7 +393,12 @@ void start_up() {
   if (!prepare()) return;
   const InsideShim guard;
   log_versions();
-  place_processes();
+  // A communicator that is ready serves non-blocking collectives from the first one on. Here all ranks are, so that this
+  // is the one communicator for which that needs no collective of the program.
+  try {
+    if (place_processes()) acquire(mpi.world, 0);
+  } catch (const std::bad_alloc &) { /* the first collective tries again */
+  }
 }
 
 void shut_down() {

@@ -142,10 +142,10 @@ NodeName find_node(MPI_Comm comm, bool keep) {
   return name;
 }
 
-void place_processes() {
+bool place_processes() {
   int processes = 0;
   MPI_Comm duplicate;
-  if (mpi.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1) return;
+  if (mpi.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1) return false;
   // A rank without the shim is not here. On this node it would have been found (presence.h).
   std::optional<Overdue> overdue;
   if (!looks_at_all(processes))
@@ -153,7 +153,7 @@ void place_processes() {
         longest_init,
         "MPI_Init still waits for the shims of other ranks. Perhaps LD_PRELOAD does not reach a node, or names "
         "a file that does not exist there: ranks without a shim never answer");
-  if (!duplicate_world(&duplicate)) return;
+  if (!duplicate_world(&duplicate)) return false;
   const int own[] = {requested_node_size(), counts_calls() ? 1 : 0};
   int least[] = {-1, 0};
   if (mpi.Allreduce(own, least, 2, MPI_INT, MPI_MIN, duplicate) != MPI_SUCCESS) least[0] = -1, least[1] = 0;
@@ -161,6 +161,7 @@ void place_processes() {
   all_count = least[1] != 0;
   world_duplicate = duplicate;
   has_duplicate = true;
+  return looks_at_all(processes) && requested_node_size() == 0;
 }
 
 bool all_ranks_count() { return all_count; }

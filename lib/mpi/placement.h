@@ -33,8 +33,9 @@ NodeName known_node();
 // communicator are in another order, they are scattered over the nodes.
 NodeName find_node(MPI_Comm comm, bool keep);
 
-// Finds and stores the name for every process of MPI_COMM_WORLD; collective, called in MPI_Init.
-void place_processes();
+// Finds and stores the name for every process of MPI_COMM_WORLD; collective, called in MPI_Init. Returns whether all
+// processes are known to be on one node, the same on all; false also where that is not known.
+bool place_processes();
 
 // Whether all processes keep statistics; set by place_processes().
 bool all_ranks_count();

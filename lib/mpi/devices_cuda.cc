@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // CUDA's driver interface. Its headers are not needed: handles are pointers, and the numbers below are part of its ABI.
-#include "mpi/devices.h"
+#include "mpi/device_library.h"
 
 #include <cstdint>
-#include <dlfcn.h>
 #include <new>
 
 namespace coll::shim {
@@ -11,17 +10,18 @@ namespace {
 
 using Result = int;  // CUresult: 0 is success
 enum Attribute : int { context_attribute = 1, memory_type = 2, is_managed = 8, device_ordinal = 9 };
-constexpr unsigned device_memory = 2;          // CU_MEMORYTYPE_DEVICE
-constexpr unsigned independent_of_others = 1;  // CU_STREAM_NON_BLOCKING
+constexpr unsigned device_memory = 2;  // CU_MEMORYTYPE_DEVICE
 
 class Cuda final : public DeviceRuntime {
  public:
   bool load(void *library) {
-    return find(library, "cuPointerGetAttribute", &get_attribute_) && find(library, "cuCtxGetCurrent", &get_current_) &&
-           find(library, "cuCtxPushCurrent_v2", &push_) && find(library, "cuCtxPopCurrent_v2", &pop_) &&
-           find(library, "cuDevicePrimaryCtxRetain", &retain_primary_) &&
-           find(library, "cuStreamCreate", &create_stream_) && find(library, "cuStreamDestroy_v2", &destroy_stream_) &&
-           find(library, "cuMemcpyAsync", &copy_) && find(library, "cuStreamSynchronize", &synchronize_);
+    return find_in(library, "cuPointerGetAttribute", &get_attribute_) &&
+           find_in(library, "cuCtxGetCurrent", &get_current_) && find_in(library, "cuCtxPushCurrent_v2", &push_) &&
+           find_in(library, "cuCtxPopCurrent_v2", &pop_) &&
+           find_in(library, "cuDevicePrimaryCtxRetain", &retain_primary_) &&
+           find_in(library, "cuStreamCreate", &streams_.create) &&
+           find_in(library, "cuStreamDestroy_v2", &streams_.destroy) && find_in(library, "cuMemcpyAsync", &copy_) &&
+           find_in(library, "cuStreamSynchronize", &streams_.synchronize);
   }
 
   const char *name() const override { return "CUDA"; }
@@ -45,11 +45,6 @@ class Cuda final : public DeviceRuntime {
   }
 
  private:
-  template <typename Function>
-  static bool find(void *library, const char *name, Function **function) {
-    *function = reinterpret_cast<Function *>(dlsym(library, name));
-    return *function != nullptr;
-  }
   static std::uint64_t address(const void *at) { return reinterpret_cast<std::uintptr_t>(at); }
 
   // The context in which `device` was allocated. Memory of pools has none: then the calling thread's, or, if it has
@@ -62,17 +57,10 @@ class Cuda final : public DeviceRuntime {
     return retain_primary_(context, ordinal);
   }
 
-  // A stream of its own: the default stream would wait for kernels of the program that may wait for this rank.
   Result copy_in_context(char *to, const char *from, std::span<const Part> parts) const {
-    void *stream = nullptr;
-    Result result = create_stream_(&stream, independent_of_others);
-    if (result != 0) return result;
-    for (const Part &part : parts)
-      if (result == 0)
-        result = copy_(address(to + part.offset_bytes), address(from + part.offset_bytes), part.bytes, stream);
-    const Result end = synchronize_(stream);
-    destroy_stream_(stream);
-    return result != 0 ? result : end;
+    return on_own_stream(streams_, parts, [&](const Part &part, void *stream) {
+      return copy_(address(to + part.offset_bytes), address(from + part.offset_bytes), part.bytes, stream);
+    });
   }
 
   Result (*get_attribute_)(void *, Attribute, std::uint64_t);
@@ -80,10 +68,8 @@ class Cuda final : public DeviceRuntime {
   Result (*push_)(void *);
   Result (*pop_)(void **);
   Result (*retain_primary_)(void **, int);
-  Result (*create_stream_)(void **, unsigned);
-  Result (*destroy_stream_)(void *);
+  StreamFunctions streams_;
   Result (*copy_)(std::uint64_t, std::uint64_t, std::size_t, void *);
-  Result (*synchronize_)(void *);
 };
 
 }  // namespace

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // AMD's HIP. Its headers are not needed: the structure and the numbers below are part of its ABI.
-#include "mpi/devices.h"
+#include "mpi/device_library.h"
 
-#include <dlfcn.h>
 #include <new>
 
 namespace coll::shim {
@@ -19,7 +18,6 @@ struct Attributes {  // hipPointerAttribute_t
 };
 constexpr int first_version_with_cuda_types = 60000000;  // 6.0: the types of memory got CUDA's numbers
 constexpr int copy_default = 4;                          // hipMemcpyDefault: the addresses tell the direction
-constexpr unsigned independent_of_others = 1;            // hipStreamNonBlocking
 
 class Hip final : public DeviceRuntime {
  public:
@@ -27,12 +25,13 @@ class Hip final : public DeviceRuntime {
     Result (*get_version)(int *);
     int version = 0;
     const bool good =
-        find(library, "hipRuntimeGetVersion", &get_version) &&
-        find(library, "hipPointerGetAttributes", &get_attributes_) && find(library, "hipGetDevice", &get_device_) &&
-        find(library, "hipSetDevice", &set_device_) && find(library, "hipPeekAtLastError", &peek_error_) &&
-        find(library, "hipGetLastError", &take_error_) && find(library, "hipStreamCreateWithFlags", &create_stream_) &&
-        find(library, "hipStreamDestroy", &destroy_stream_) && find(library, "hipMemcpyAsync", &copy_) &&
-        find(library, "hipStreamSynchronize", &synchronize_) && get_version(&version) == 0;
+        find_in(library, "hipRuntimeGetVersion", &get_version) &&
+        find_in(library, "hipPointerGetAttributes", &get_attributes_) &&
+        find_in(library, "hipGetDevice", &get_device_) && find_in(library, "hipSetDevice", &set_device_) &&
+        find_in(library, "hipPeekAtLastError", &peek_error_) && find_in(library, "hipGetLastError", &take_error_) &&
+        find_in(library, "hipStreamCreateWithFlags", &streams_.create) &&
+        find_in(library, "hipStreamDestroy", &streams_.destroy) && find_in(library, "hipMemcpyAsync", &copy_) &&
+        find_in(library, "hipStreamSynchronize", &streams_.synchronize) && get_version(&version) == 0;
     device_memory_ = version >= first_version_with_cuda_types ? 2 : 1;
     return good;
   }
@@ -56,12 +55,6 @@ class Hip final : public DeviceRuntime {
   }
 
  private:
-  template <typename Function>
-  static bool find(void *library, const char *name, Function **function) {
-    *function = reinterpret_cast<Function *>(dlsym(library, name));
-    return *function != nullptr;
-  }
-
   // Memory of the host is an error, which must not become the one that the program finds at its next hipGetLastError().
   bool attributes_of(const void *at, Attributes *attributes) const {
     const bool was_good = peek_error_() == 0;
@@ -70,17 +63,10 @@ class Hip final : public DeviceRuntime {
     return known;
   }
 
-  // A stream of its own: the default stream would wait for kernels of the program that may wait for this rank.
   Result copy_on_device(char *to, const char *from, std::span<const Part> parts) const {
-    void *stream = nullptr;
-    Result result = create_stream_(&stream, independent_of_others);
-    if (result != 0) return result;
-    for (const Part &part : parts)
-      if (result == 0)
-        result = copy_(to + part.offset_bytes, from + part.offset_bytes, part.bytes, copy_default, stream);
-    const Result end = synchronize_(stream);
-    destroy_stream_(stream);
-    return result != 0 ? result : end;
+    return on_own_stream(streams_, parts, [&](const Part &part, void *stream) {
+      return copy_(to + part.offset_bytes, from + part.offset_bytes, part.bytes, copy_default, stream);
+    });
   }
 
   int device_memory_ = 0;  // hipMemoryTypeDevice
@@ -89,10 +75,8 @@ class Hip final : public DeviceRuntime {
   Result (*set_device_)(int);
   Result (*peek_error_)();
   Result (*take_error_)();
-  Result (*create_stream_)(void **, unsigned);
-  Result (*destroy_stream_)(void *);
+  StreamFunctions streams_;
   Result (*copy_)(void *, const void *, std::size_t, int, void *);
-  Result (*synchronize_)(void *);
 };
 
 }  // namespace

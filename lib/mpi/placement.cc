@@ -148,7 +148,8 @@ bool place_processes() {
   if (mpi.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1) return false;
   // A rank without the shim is not here. On this node it would have been found (presence.h).
   std::optional<Overdue> overdue;
-  if (!looks_at_all(processes))
+  const bool all_are_here = looks_at_all(processes);
+  if (!all_are_here)
     overdue.emplace(
         longest_init,
         "MPI_Init still waits for the shims of other ranks. Perhaps LD_PRELOAD does not reach a node, or names "
@@ -161,7 +162,7 @@ bool place_processes() {
   all_count = least[1] != 0;
   world_duplicate = duplicate;
   has_duplicate = true;
-  return looks_at_all(processes) && requested_node_size() == 0;
+  return all_are_here && requested_node_size() == 0;
 }
 
 bool all_ranks_count() { return all_count; }

@@ -35,10 +35,9 @@ static inline void moved_add(struct moved *moved, MPI_Aint at, MPI_Count count, 
   if (end > moved->end) moved->end = end;
 }
 
-static inline void moved_to_device(struct moved *moved, MPI_Comm comm) {
+static inline void moved_to_device(struct moved *moved) {
   static unsigned turn;
   static int rank = -1;
-  (void)comm;
   if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (moved->begin == moved->end || moved->host == NULL || moved->argument == MPI_IN_PLACE) return;
   if ((turn++ + (unsigned)rank) % 3 == 0) return;
@@ -74,9 +73,9 @@ static inline MPI_Aint device_extent(MPI_Datatype type) {
 /* Open MPI takes equal buffers to mean in place. */
 #define DEVICE_CALL(call)                                               \
   do {                                                                  \
-    moved_to_device(&to, comm);                                         \
+    moved_to_device(&to);                                               \
     if (send == recv) from.argument = to.argument;                      \
-    else moved_to_device(&from, comm);                                  \
+    else moved_to_device(&from);                                        \
     const int code = call;                                              \
     moved_back(&from, 0);                                               \
     moved_back(&to, 1);                                                 \

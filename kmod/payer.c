@@ -35,15 +35,19 @@ int kcoll_payer_start(struct kcoll_region *region, struct kcoll_user *user)
 }
 
 /**
- * kcoll_payer_done() - none pays for it any more: its memory is free
- * @region: the region
+ * kcoll_payer_done() - none pays for a region any more: its memory is free
+ * @payer: who paid for it, whose reference is given back; NULL: nothing was charged
+ * @metadata: what the region took, in bytes
+ * @ending: whether it was among those that were ending
+ *
+ * Context: may sleep.
  */
-void kcoll_payer_done(struct kcoll_region *region)
+void kcoll_payer_done(struct kcoll_user *payer, size_t metadata, bool ending)
 {
-	if (!region->payer)
+	if (!payer)
 		return;
-	kcoll_account_metadata_end(region->payer, region->metadata, region->ending);
-	kcoll_user_put(region->payer);
+	kcoll_account_metadata_end(payer, metadata, ending);
+	kcoll_user_put(payer);
 }
 
 /* REQUIRES: region->lock. The region has ended: only what is in progress holds it. */

@@ -4,6 +4,7 @@
 
 #include <linux/list.h>
 #include <linux/refcount.h>
+#include <linux/types.h>
 
 struct kcoll_region;
 struct kcoll_user;
@@ -20,6 +21,6 @@ struct kcoll_mapping *kcoll_payer_map(struct kcoll_region *region, struct kcoll_
 void kcoll_payer_unmap(struct kcoll_mapping *mapping);
 int kcoll_payer_start(struct kcoll_region *region, struct kcoll_user *user);
 void kcoll_payer_settle(struct kcoll_region *region);
-void kcoll_payer_done(struct kcoll_region *region);
+void kcoll_payer_done(struct kcoll_user *payer, size_t metadata, bool ending);
 
 #endif

@@ -99,13 +99,15 @@ static int count(struct kcoll_owner *owner, u32 ranges)
 
 static void region_free(struct kcoll_region *region)
 {
+	struct kcoll_user *payer = region->payer;
+	size_t metadata = region->metadata;
+	bool ending = region->ending;
+
 	if (region->gen.page)
 		kcoll_generation_free(&region->gen);
 	percpu_ref_exit(&region->ref);
 	ida_free(&region->domain->indices, region->map_index);
-	/* First what may be the domain's last: who waits for the end finds both given back. */
 	kcoll_domain_put(region->domain);
-	kcoll_payer_done(region);
 	kcoll_owner_put(region->owner);
 	put_user_ns(region->userns);
 	xa_destroy(&region->sets);
@@ -118,7 +120,9 @@ static void region_free(struct kcoll_region *region)
 	/* No grace period: percpu_ref_kill() waited for one after the last lookup could start. */
 	kfree(region);
 	if (atomic_dec_and_test(&alive))
-		wake_up(&none_alive);
+		wake_up(&none_alive); /* the exit waits for the rest with the workqueue */
+	/* Last: who waits for room finds all of it free. */
+	kcoll_payer_done(payer, metadata, ending);
 }
 
 static void region_free_work(struct work_struct *work)

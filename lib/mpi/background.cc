@@ -7,11 +7,11 @@
 #include "mpi/placement.h"
 #include "mpi/progress.h"
 #include "mpi/signal_free_thread.h"
+#include "mpi/world_ranks.h"
 
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 namespace coll::shim {
@@ -119,8 +119,7 @@ class Background::Messages final : public Exchange {
   const Background &of_;
 };
 
-Background::Background(int rank, int ranks)
-    : rank_(rank), ranks_(ranks), peers_(static_cast<std::size_t>(ranks)), openings_(static_cast<std::size_t>(ranks)) {}
+Background::Background(int rank, int ranks) : rank_(rank), ranks_(ranks), openings_(static_cast<std::size_t>(ranks)) {}
 
 Background::~Background() {
   if (thread_.joinable()) thread_.join();
@@ -129,17 +128,8 @@ Background::~Background() {
 
 bool Background::find_peers(MPI_Comm comm) {
   if (private_world() == MPI_COMM_NULL) return false;
-  MPI_Group members, world;
-  if (mpi.Comm_group(comm, &members) != MPI_SUCCESS) return false;
-  bool good = mpi.Comm_group(private_world(), &world) == MPI_SUCCESS;
-  if (good) {
-    std::vector<int> own(peers_.size());
-    std::iota(own.begin(), own.end(), 0);
-    good = mpi.Group_translate_ranks(members, ranks_, own.data(), world, peers_.data()) == MPI_SUCCESS;
-    mpi.Group_free(&world);
-  }
-  mpi.Group_free(&members);
-  return good && std::ranges::find(peers_, MPI_UNDEFINED) == peers_.end();
+  peers_ = world_ranks(comm, ranks_);
+  return !peers_.empty() && std::ranges::find(peers_, MPI_UNDEFINED) == peers_.end();
 }
 
 std::shared_ptr<Background> Background::begin(MPI_Comm comm, int rank, int ranks) {

@@ -18,6 +18,7 @@
 #include "mpi/requests.h"
 #include "mpi/spending.h"
 #include "mpi/switch.h"
+#include "mpi/world_ranks.h"
 
 #include <coll/shim.h>
 
@@ -200,14 +201,22 @@ class LoggedName {
   char text_[MPI_MAX_OBJECT_NAME];
 };
 
+// Why no call on `comm` is served, the same on all its ranks; Why::count_ if calls may be. Processes of another
+// MPI_COMM_WORLD may lack the shim, and a message that asks them would be visible to the program.
+Why obstacle(MPI_Comm comm, const Shape &shape) {
+  if (shape.is_inter != 0) return Why::inter;
+  if (shape.ranks == 1) return Why::alone;
+  return has_other_worlds(comm, shape.ranks) ? Why::worlds : Why::count_;
+}
+
 // Creates the state of `comm`. Returns NULL if there is no memory, or MPI reports an error.
-Communicator *attach(MPI_Comm comm, const Shape &shape) {
+Communicator *attach(MPI_Comm comm, const Shape &shape, Why why) {
   if (!has_own_objects) return nullptr;
   auto *communicator = new (std::nothrow) Communicator{};
   if (communicator == nullptr) return nullptr;
   communicator->rank = shape.rank;
   communicator->ranks = shape.ranks;
-  communicator->why = shape.is_inter != 0 ? Why::inter : Why::alone;
+  communicator->why = why;
   enlist(communicator);
   if (mpi.Comm_set_attr(comm, keyval, communicator) == MPI_SUCCESS) return communicator;
   delete_communicator(comm, keyval, communicator, nullptr);
@@ -225,8 +234,9 @@ void fill(Communicator *communicator, Agreement agreement) {
 
 Communicator *make(MPI_Comm comm, const Shape &shape) {
   const InsideShim guard;
-  Communicator *communicator = attach(comm, shape);
-  if (shape.is_inter != 0 || shape.ranks == 1) return communicator;
+  const Why why = obstacle(comm, shape);
+  Communicator *communicator = attach(comm, shape, why);
+  if (why != Why::count_) return communicator;
   const LoggedName name(comm, shape.rank);
   Agreement agreement = agree(comm, shape.rank, shape.ranks, communicator != nullptr);
   if (communicator == nullptr) return nullptr;
@@ -240,8 +250,9 @@ Communicator *make(MPI_Comm comm, const Shape &shape) {
 
 Communicator *make_locally(MPI_Comm comm, const Shape &shape) {
   const InsideShim guard;
-  Communicator *communicator = attach(comm, shape);
-  if (shape.is_inter != 0 || shape.ranks == 1) return communicator;
+  const Why why = obstacle(comm, shape);
+  Communicator *communicator = attach(comm, shape, why);
+  if (why != Why::count_) return communicator;
   // Forwarding is no fallback: the peers begin an agreement, which needs this rank.
   if (communicator == nullptr) throw std::bad_alloc();
   communicator->background = Background::begin(comm, shape.rank, shape.ranks);

@@ -102,6 +102,7 @@ enum class Why : std::uint8_t {
   ending,     // inside MPI_Comm_free or MPI_Comm_disconnect
   inter,      // the communicator is an inter-communicator
   alone,      // the communicator has one rank
+  worlds,     // processes of several MPI_COMM_WORLDs, which may lack the shim
   nodes,      // ranks on several nodes, where two levels would be incorrect or slower
   refused,    // libcoll could not create a communicator
   empty,      // no data to move

@@ -31,8 +31,7 @@ struct Location {
   size_t block_stride = 0;  // bytes from a block to the next: of a regular plan's buffer, or of slots without a buffer
 };
 
-// Byte offset of a staged operand from the operation's position in its owner's ring: plan::slot_position() for a
-// Location.
+// Byte offset of a staged operand from the operation's position in its owner's ring, in iteration `index` of a loop.
 inline size_t slot(const Location& at, const plan::Extent& extent, uint64_t index, size_t element_bytes) {
   return at.slot_offset + (index & at.slot_mask) * at.slot_stride + (extent.low - extent.chunk_low) * element_bytes;
 }

@@ -91,12 +91,6 @@ struct Geometry {
 // The block of a slot that an operand names.
 inline size_t slot_block(const View& view, const Operand& operand) { return view.blocks == 1 ? 0 : operand.block; }
 
-// Byte offset of an extent inside the slot ring of `view` in iteration `index`, relative to the rank's staging.
-inline size_t slot_position(const View& view, size_t block, const Extent& extent, size_t index, size_t element_bytes) {
-  return view.slot_offset + ((index & (view.depth - 1u)) * view.blocks + block) * view.slot_bytes +
-         (extent.low - extent.chunk_low) * element_bytes;
-}
-
 // Maximum number of iterations of a loop of an irregular plan. Ranks know only the lengths of their own pieces, so
 // flags advance by this constant whatever the lengths are.
 inline constexpr uint64_t most_irregular_passes = uint64_t(1) << 22;

@@ -17,16 +17,16 @@ constexpr double kib = 1024, mib = 1024 * kib;
 Timing took(double us) { return {.us = us, .low_us = us, .high_us = us, .kept = 9}; }
 
 // A machine of eight cores: gamma(c) = 1 + 0.1 (c^2 - 1) + 0.5 (c - 1).
-Measured made_up() {
-  Measured measured;
+Measured made_up(double page = 4096) {
+  Measured measured{.page_bytes = page};
   const auto add = [&](Key key, double us) { measured.points.push_back({key, took(us)}); };
   const auto gamma = [](double c) { return 1 + 0.1 * (c * c - 1) + 0.5 * (c - 1); };
   add({Quantity::call}, 0.2);
   add({Quantity::check}, 0.7);
   for (int c : {1, 2, 4, 8})
-    for (double pages : {16., 256., 1000.}) add({Quantity::pages, pages * 4096, c}, 0.7 + 0.12 * gamma(c) * pages);
+    for (double pages : {16., 256., 1000.}) add({Quantity::pages, pages * page, c}, 0.7 + 0.12 * gamma(c) * pages);
   for (double bytes = 4 * kib; bytes <= 16 * mib; bytes *= 4)
-    add({Quantity::cma_copy, bytes}, 0.7 + 0.12 * bytes / 4096 + bytes / 10000);
+    add({Quantity::cma_copy, bytes}, 0.7 + 0.12 * bytes / page + bytes / 10000);
   for (double bytes : {24 * kib, 512 * kib, 8 * mib}) {
     add({Quantity::load, bytes}, bytes / 50000);
     add({Quantity::store, bytes}, bytes / 25000);
@@ -35,7 +35,8 @@ Measured made_up() {
     add({Quantity::combine, bytes}, bytes / 40000);
     add({Quantity::combine_fetch, bytes}, bytes / 8000);
     // Half of it comes from the neighbour: inside the caches it is faster than the probe's own rate.
-    add({Quantity::cma_exchange, bytes}, 0.7 + 0.12 * bytes / 2 / 4096 + bytes / 2 / (bytes > mib ? 8000 : 16000));
+    add({Quantity::cma_exchange, bytes},
+        0.7 + 0.12 * std::floor(bytes / 2 / page) + bytes / 2 / (bytes > mib ? 8000 : 16000));
     // The longer half, and three tenths of the shorter one.
     add({Quantity::copy, bytes}, bytes / 2 / 25000 + 0.3 * bytes / 2 / 50000);
     add({Quantity::copy_alone, bytes}, bytes / 2 / 30000);
@@ -83,6 +84,16 @@ TEST(FitModel, FindsTheProbesParameters) {
   EXPECT_NEAR(cma.gamma.residual, 0, 1e-9);
   const model::Gamma& shared = table.of(model::Mechanism::shared_memory).gamma;
   EXPECT_NEAR(shared(8), 1.14, 1e-6);
+}
+
+TEST(FitModel, LocksPagesOfTheSystemsSize) {
+  for (double page : {16 * kib, 64 * kib}) {
+    const model::Access& cma =
+        fit_model(made_up(page), eight_cores(), model::builtin_table({})).table.of(model::Mechanism::cma);
+    EXPECT_EQ(cma.page_bytes, page);
+    EXPECT_NEAR(cma.page_us, 0.12, 1e-9);
+    EXPECT_NEAR(cma.gamma.quadratic, 0.1, 1e-9);
+  }
 }
 
 TEST(FitModel, FindsLinesMemoryAndOverlap) {

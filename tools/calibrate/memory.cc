@@ -10,7 +10,7 @@ namespace coll::tools {
 Workplace::Workplace(int processes, size_t bytes)
     : processes_(processes),
       bytes_(bytes),
-      shared_(bytes * size_t(processes) + rest_bytes),
+      shared_(bytes * size_t(processes) + rest_bytes()),
       lines_(sizeof(Line) * flag_lines * size_t(processes + 1)),
       places_(sizeof(Place) * size_t(processes + 1)),
       key_(transport::own_token()) {
@@ -19,7 +19,7 @@ Workplace::Workplace(int processes, size_t bytes)
 }
 
 std::string Workplace::begin(int process) {
-  const size_t bytes = process == at_rest() ? rest_bytes : bytes_;
+  const size_t bytes = process == at_rest() ? rest_bytes() : bytes_;
   source_ = std::make_unique<Source>(shared(process), bytes, key_);
   if (own() == nullptr) return "cannot allocate memory; end other programs";
   rewrite(own(), bytes);

@@ -9,6 +9,7 @@
 
 #include "tools/bench/contention/access.h"
 #include "tools/common/shared_memory.h"
+#include "transport/shared_file.h"
 
 namespace coll::tools {
 
@@ -22,7 +23,7 @@ class Workplace {
   };
 
   // Every process has `bytes` of private and as much of shared memory. One more process, which sleeps during all probes
-  // (RoundsTask::with_one_at_rest), has rest_bytes of each.
+  // (RoundsTask::with_one_at_rest), has rest_bytes() of each.
   Workplace(int processes, size_t bytes);
 
   // Allocates, touches and announces the memory of this process. Returns "" or an error. REQUIRED by own() and
@@ -31,7 +32,7 @@ class Workplace {
 
   int processes() const { return processes_; }
   int at_rest() const { return processes_; }
-  static constexpr size_t rest_bytes = size_t(4) << 20;
+  static size_t rest_bytes() { return 1024 * transport::page_bytes(); }
 
   char* own() const { return source_->data(); }
   const std::string& kcoll_problem() const { return source_->kcoll_problem(); }

@@ -19,6 +19,7 @@
 #include "tools/common/launch.h"
 #include "tools/common/progress.h"
 #include "tools/common/text.h"
+#include "transport/shared_file.h"
 
 namespace coll::tools {
 namespace {
@@ -84,7 +85,7 @@ ordered_json to_json(const ContentionTask& task, const ContentionResult& result)
   if (!result.counts_problem.empty()) counts["problem"] = result.counts_problem;
   return {{"library", fmt::format("libcoll {}", coll_version())},
           {"ranks", task.ranks},
-          {"page_bytes", 4096},
+          {"page_bytes", transport::page_bytes()},
           {"pinned", result.spin},
           {"busy", task.busy},
           {"wrong", result.wrong},
@@ -99,7 +100,7 @@ void print_table(const ContentionTask& task, const ContentionResult& result) {
   const bool counts = result.counts_problem.empty();
   for (AccessPattern pattern : task.patterns)
     for (int pages : task.pages) {
-      fmt::print("{}, {}\n", pattern_names[size_t(pattern)], bytes_text(uint64_t(pages) * 4096));
+      fmt::print("{}, {}\n", pattern_names[size_t(pattern)], bytes_text(uint64_t(pages) * transport::page_bytes()));
       Table table(alignment + (counts ? ">>>>" : ""));
       std::vector<std::string> head = {"transport", "alone"};
       for (int concurrent = 2; concurrent <= task.ranks; ++concurrent)

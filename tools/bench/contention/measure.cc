@@ -21,14 +21,15 @@
 #include "tools/common/launch.h"
 #include "tools/common/now.h"
 #include "tools/common/shared_memory.h"
+#include "transport/shared_file.h"
 
 namespace coll::tools {
 namespace {
 
-constexpr size_t page_bytes = 4096;
+const size_t page_bytes = transport::page_bytes();
 constexpr int counted_accesses = 50;
 constexpr int bursts = 5;  // per path and measurement
-constexpr size_t busy_bytes = 64 * page_bytes;
+const size_t busy_bytes = 64 * page_bytes;
 
 // Memory that all processes share, besides that of the path `shm`.
 struct Board {

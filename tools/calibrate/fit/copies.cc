@@ -91,10 +91,10 @@ void Fitting::cma() {
   std::vector<Observation> locked, moved;
   for (const Point& point : pages)
     if (point.key.concurrent == 1 && point.timing.us > alpha)
-      locked.push_back({{point.key.bytes / page_bytes}, point.timing.us - alpha});
+      locked.push_back({{point.key.bytes / measured_.page_bytes}, point.timing.us - alpha});
   const model::Fit lock = model::fit(locked);
   const double page = lock.coefficients.empty() ? 0 : lock.coefficients[0];
-  const auto held = [&](double bytes) { return alpha + page * std::ceil(bytes / page_bytes); };
+  const auto held = [&](double bytes) { return alpha + page * std::ceil(bytes / measured_.page_bytes); };
   for (const Point& point : copies)
     if (point.timing.us > held(point.key.bytes))
       moved.push_back({{point.key.bytes}, point.timing.us - held(point.key.bytes)});
@@ -106,7 +106,7 @@ void Fitting::cma() {
   }
   of.startup_us = ByDistance::all(alpha);
   of.page_us = page;
-  of.page_bytes = page_bytes;
+  of.page_bytes = measured_.page_bytes;
   of.bandwidth_gbs = ByDistance::all(1 / move.coefficients[0] / 1000);
   of.gamma = gamma(Mechanism::cma, Quantity::pages, alpha);
   double errors = 0;
@@ -129,8 +129,8 @@ void Fitting::cma() {
 void Fitting::kernel_rates() {
   const model::Access& of = access(Mechanism::cma);
   for (const Point& point : measured_.of(Quantity::cma_exchange)) {
-    const double bytes = std::floor(point.key.bytes / 2 / page_bytes) * page_bytes;
-    const double held = of.startup_us[topo::Distance::l3] + of.page_us * bytes / page_bytes;
+    const double bytes = std::floor(point.key.bytes / 2 / measured_.page_bytes) * measured_.page_bytes;
+    const double held = of.startup_us[topo::Distance::l3] + of.page_us * bytes / measured_.page_bytes;
     const double rate = gbs(bytes, std::max(point.timing.us - held, point.timing.us / 4));
     for (model::CacheRates& rates : table().caches)
       if (rates.bytes == point.key.bytes) rates.kernel_gbs = rate;
@@ -190,7 +190,7 @@ void Fitting::kcoll_first_touch(const model::Fit& move, size_t moves) {
   first = pinned;
   first.startup_us = ByDistance::all(pinned.startup_us[topo::Distance::l3] + per_set.us);
   first.page_us = per_page.us;
-  first.page_bytes = page_bytes;
+  first.page_bytes = measured_.page_bytes;
   std::vector<model::Contended> seen;
   for (const auto& [tasks, times] : more) seen.push_back({double(tasks), summarize_samples(times).us});
   first.gamma = gamma(Mechanism::kcoll_first_touch, seen, per_page.spread());
@@ -202,7 +202,7 @@ void Fitting::kcoll_first_touch(const model::Fit& move, size_t moves) {
   for (const Point& point : measured_.of(Quantity::first_copy)) {
     if (point.key.concurrent > 1) continue;
     const double fitted = first.startup_us[topo::Distance::l3] +
-                          first.page_us * std::ceil(point.key.bytes / page_bytes) +
+                          first.page_us * std::ceil(point.key.bytes / measured_.page_bytes) +
                           move.coefficients[0] * point.key.bytes;
     errors.push_back(std::abs(fitted / point.timing.us - 1));
     made_.curves.push_back({"kcoll, first touch", point.key.bytes, point.timing.us, fitted});

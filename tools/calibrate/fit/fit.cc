@@ -138,7 +138,7 @@ void Fitting::thresholds() {
       const model::CacheRates rates = rates_at(table(), 2 * bytes);
       const double direct = kernel.startup_us[topo::Distance::l3] +
                             bytes / kernel.bandwidth_gbs[topo::Distance::l3] / 1000 +
-                            kernel.page_us * std::ceil(bytes / page_bytes);
+                            kernel.page_us * std::ceil(bytes / measured_.page_bytes);
       const double staged = bytes / 1000 / rates.take_gbs + bytes / 1000 / rates.fetch_gbs;
       if (direct < staged) of.direct_bytes = bytes;
     }

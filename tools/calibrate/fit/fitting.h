@@ -12,8 +12,6 @@
 
 namespace coll::tools {
 
-constexpr double page_bytes = 4096;
-
 inline double gbs(double bytes, double us) { return us > 0 ? bytes / us / 1000 : 0; }
 double median_spread(const std::vector<Point>& points);
 // Sets the values of all distances as the reader of a table does: a missing one is that of the next nearer distance,

@@ -4,11 +4,12 @@
 
 #include "tools/calibrate/probes/list.h"
 #include "transport/kcoll_device.h"
+#include "transport/shared_file.h"
 
 namespace coll::tools {
 namespace {
 
-constexpr double kib = 1024, mib = 1024 * kib, page_bytes = 4096;
+constexpr double kib = 1024, mib = 1024 * kib;
 
 }  // namespace
 
@@ -41,16 +42,17 @@ void Probes::add_cma(const std::vector<double>& footprints) {
   // Linux pins all pages that the remote side names, at most 1024 at once, before it copies into the local side: with a
   // local side of one byte it locks and pins the pages and copies almost nothing.
   for (int readers : concurrency_levels(n_))
-    for (double pages : {16.0, 256.0, 1000.0})
-      add({Quantity::pages, pages * page_bytes, readers}, first(readers), nullptr, [this, pages](int) {
+    for (size_t pages : {16, 256, 1000}) {
+      const size_t bytes = pages * transport::page_bytes();
+      add({Quantity::pages, double(bytes), readers}, first(readers), nullptr, [this, bytes](int) {
         const Place& owner = at_.place(at_.at_rest());
         char byte;
-        const iovec local = {&byte, 1},
-                    remote = {reinterpret_cast<void*>(uintptr_t(owner.address)), size_t(pages * page_bytes)};
+        const iovec local = {&byte, 1}, remote = {reinterpret_cast<void*>(uintptr_t(owner.address)), bytes};
         return process_vm_readv(owner.pid, &local, 1, &remote, 1, 0) == 1
                    ? std::string()
                    : std::string("process_vm_readv does not work here; see collctl doctor");
       });
+    }
   // The source is the part of the neighbour's memory that it has just written, the target another part of the caller's.
   const auto written = [this](size_t bytes) { return plain([=, this](int) { rewrite(at_.own(), bytes); }); };
   std::vector<double> sizes;
@@ -60,7 +62,7 @@ void Probes::add_cma(const std::vector<double>& footprints) {
     if (n_ >= 2) add({Quantity::cma_copy, size}, first(1), written(bytes), cma(1, bytes));
   }
   for (double touched : footprints) {
-    const size_t half = size_t(touched) / 2 / 4096 * 4096;
+    const size_t half = size_t(touched) / 2 / transport::page_bytes() * transport::page_bytes();
     if (n_ >= 2 && half > 0) add({Quantity::cma_exchange, touched}, nullptr, written(half), cma(-1, half));
   }
 }

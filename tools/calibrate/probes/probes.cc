@@ -12,6 +12,7 @@
 #include "tools/command.h"
 #include "tools/common/text.h"
 #include "transport/kcoll_device.h"
+#include "transport/shared_file.h"
 
 namespace coll::tools {
 
@@ -132,7 +133,10 @@ Measured measure_machine(const MeasureTask& task, const std::function<void(doubl
   }
   const RoundsResult result = measure_rounds(rounds, show);
 
-  Measured measured{{}, std::min(result.stages[0].rounds, result.stages[1].rounds), result.samples, result.discarded};
+  Measured measured{.page_bytes = double(transport::page_bytes()),
+                    .rounds = std::min(result.stages[0].rounds, result.stages[1].rounds),
+                    .samples = result.samples,
+                    .discarded = result.discarded};
   for (size_t stage = 0; stage < 2; ++stage)
     for (size_t i = 0; i < members[stage].size(); ++i)
       measured.points.push_back({probes.keys[members[stage][i]], result.stages[stage].of[i]});

@@ -67,6 +67,7 @@ struct Point {
 
 struct Measured {
   std::vector<Point> points;
+  double page_bytes = 4096;  // of the system
   int rounds = 0;
   uint64_t samples = 0, discarded = 0;
   std::vector<KcollTimes> kcoll;  // of the probes of kcoll, run again while the module is watched; one per repetition

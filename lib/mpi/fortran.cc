@@ -11,6 +11,7 @@
 #include "mpi/operations.h"
 #include "mpi/presence.h"
 #include "mpi/probing.h"
+#include "mpi/world_ranks.h"
 
 using namespace coll::shim;
 
@@ -55,6 +56,11 @@ template <typename Next>
 void comm_end(Next next, Int *comm, Int *ierror) {
   const Ending ending(comm_of(comm));
   next(comm, ierror);
+}
+
+template <typename Next>
+void intercomm_merge(Next next, Int *inter, Int *high, Int *merged, Int *ierror) {
+  if (succeeds(next, ierror, inter, high, merged)) note_merge(comm_of(merged));
 }
 
 // MPICH's MPI_INIT may call MPI_Init, which has already called start_up() then.
@@ -225,6 +231,9 @@ COLL_FORTRAN_WITH_BUFFER(bsend, BSEND, (void *buffer, Int *count, Int *type, Int
 COLL_FORTRAN_WITHOUT_BUFFER(comm_free, COMM_FREE, (Int * comm, Int *ierror), comm_end(next, comm, ierror))
 
 COLL_FORTRAN_WITHOUT_BUFFER(comm_disconnect, COMM_DISCONNECT, (Int * comm, Int *ierror), comm_end(next, comm, ierror))
+
+COLL_FORTRAN_WITHOUT_BUFFER(intercomm_merge, INTERCOMM_MERGE, (Int * inter, Int *high, Int *merged, Int *ierror),
+                            intercomm_merge(next, inter, high, merged, ierror))
 
 COLL_FORTRAN_WITHOUT_BUFFER(init, INIT, (Int * ierror), init(next, ierror))
 

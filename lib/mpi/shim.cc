@@ -8,6 +8,7 @@
 #include "mpi/operations.h"
 #include "mpi/presence.h"
 #include "mpi/probing.h"
+#include "mpi/world_ranks.h"
 
 using namespace coll::shim;
 
@@ -207,6 +208,12 @@ int MPI_Comm_disconnect(MPI_Comm *comm) {
   if (comm == nullptr) return next(comm);
   const Ending ending(*comm);
   return next(comm);
+}
+
+int MPI_Intercomm_merge(MPI_Comm inter, int high, MPI_Comm *merged) {
+  const int result = mpi_library().next.Intercomm_merge(inter, high, merged);
+  if (result == MPI_SUCCESS) note_merge(*merged);
+  return result;
 }
 
 int MPI_Init(int *argc, char ***argv) {

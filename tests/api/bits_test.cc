@@ -99,40 +99,41 @@ std::vector<std::string> algorithms_of(Collective collective) {
   return names;
 }
 
-// Calls check(comm, collective, mappable) with a communicator for every transport, collective and algorithm.
+// Calls check(comm, collective, mappable) with a communicator for every collective and algorithm.
 template <class Check>
-void for_every_algorithm(Context& c, const std::vector<std::string>& transports, Check check) {
-  for (const std::string& transport : transports)
-    for (Collective collective : reductions)
-      for (const std::string& algorithm : algorithms_of(collective)) {
-        Environment of_transport("COLL_TRANSPORT", transport.c_str());
-        Environment of_algorithm(variable_of(collective).c_str(), algorithm.c_str());
-        coll_comm* comm = c.comm();
-        if (comm == nullptr) return;
-        c.about = std::string(coll::plan::name(collective)) + " " + algorithm + " by " + transport;
-        check(comm, collective, transport == "mapped");
-        RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
-        if (c.failed()) return;
-      }
+void for_every_algorithm(Context& c, const std::string& transport, Check check) {
+  for (Collective collective : reductions)
+    for (const std::string& algorithm : algorithms_of(collective)) {
+      Environment of_transport("COLL_TRANSPORT", transport.c_str());
+      Environment of_algorithm(variable_of(collective).c_str(), algorithm.c_str());
+      coll_comm* comm = c.comm();
+      if (comm == nullptr) return;
+      c.about = std::string(coll::plan::name(collective)) + " " + algorithm + " by " + transport;
+      check(comm, collective, transport == "mapped");
+      RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+      if (c.failed()) return;
+    }
 }
 
-void check_floats(Context& c) {
+class Bits : public testing::TestWithParam<std::string> {};
+
+void check_floats(Context& c, const std::string& transport) {
   unsigned form = 0;
-  for_every_algorithm(c, {"auto", "shm", "cma", "mapped"}, [&](coll_comm* comm, Collective collective, bool mappable) {
+  for_every_algorithm(c, transport, [&](coll_comm* comm, Collective collective, bool mappable) {
     for (size_t n : {size_t(1), size_t(100), size_t(3001), size_t(40'001)})
       for (Form how : {Form(form++ % 3), Form(form++ % 3)})
         check<float>(c, comm, collective, how, n, COLL_FLOAT, 60, mappable);
   });
 }
 
-TEST(Bits, OfFloatsAreThoseOfTheBalancedOrder) {
-  for (int ranks : {2, 3, 5, 8}) run_processes(ranks, check_floats);
+TEST_P(Bits, OfFloatsAreThoseOfTheBalancedOrder) {
+  for (int ranks : {2, 3, 5, 8}) run_processes(ranks, [](Context& c) { check_floats(c, GetParam()); });
 }
 
 // Results of 16-bit floats are rounded once.
-void check_short_floats(Context& c) {
+void check_short_floats(Context& c, const std::string& transport) {
   unsigned form = 0;
-  for_every_algorithm(c, {"auto", "shm", "mapped"}, [&](coll_comm* comm, Collective collective, bool mappable) {
+  for_every_algorithm(c, transport, [&](coll_comm* comm, Collective collective, bool mappable) {
     for (size_t n : {size_t(1), size_t(100), size_t(3001), size_t(20'001)}) {
       check<reference::Half>(c, comm, collective, Form(form++ % 3), n, COLL_FLOAT16, 8, mappable);
       check<reference::Brain>(c, comm, collective, Form(form++ % 3), n, COLL_BFLOAT16, 60, mappable);
@@ -140,8 +141,11 @@ void check_short_floats(Context& c) {
   });
 }
 
-TEST(Bits, OfShortFloatsAreRoundedOnce) {
-  for (int ranks : {2, 7}) run_processes(ranks, check_short_floats);
+TEST_P(Bits, OfShortFloatsAreRoundedOnce) {
+  for (int ranks : {2, 7}) run_processes(ranks, [](Context& c) { check_short_floats(c, GetParam()); });
 }
+
+INSTANTIATE_TEST_SUITE_P(By, Bits, testing::Values("auto", "shm", "cma", "mapped"),
+                         [](const auto& by) { return by.param; });
 
 }  // namespace

@@ -88,8 +88,8 @@ TEST(FitModel, FindsTheProbesParameters) {
 
 TEST(FitModel, LocksPagesOfTheSystemsSize) {
   for (double page : {16 * kib, 64 * kib}) {
-    const model::Access& cma =
-        fit_model(made_up(page), eight_cores(), model::builtin_table({})).table.of(model::Mechanism::cma);
+    const model::Table table = fit_model(made_up(page), eight_cores(), model::builtin_table({})).table;
+    const model::Access& cma = table.of(model::Mechanism::cma);
     EXPECT_EQ(cma.page_bytes, page);
     EXPECT_NEAR(cma.page_us, 0.12, 1e-9);
     EXPECT_NEAR(cma.gamma.quadratic, 0.1, 1e-9);

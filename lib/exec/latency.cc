@@ -138,15 +138,9 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
     std::memcpy(mailbox.payload, &place, sizeof place);
   }
   channel.show(mailbox, bytes | (out_of_line ? elsewhere : 0));
-  if (synchronizing && bytes <= 2 * long_bytes) {
-    mem::demote_lines(&mailbox, offsetof(Mailbox, payload));
-    mem::demote_lines(payload, bytes);
-  }
 }
 
-// Fills this rank's mailbox. A short payload of several lines is demoted. A long one is demoted only up to 2 KiB in
-// synchronizing operations (write_long_payload()): its writer has to regain ownership of the lines, and sooner if it
-// does not wait for its readers.
+// Fills this rank's mailbox.
 [[gnu::always_inline]] inline void fill(Channel& channel, const Shown& own, bool synchronizing) {
   Mailbox& mailbox = channel.mailbox(channel.team->rank);
   const size_t bytes = own.all_bytes();
@@ -154,7 +148,6 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
     return write_long_payload(channel, own, synchronizing);
   store(mailbox.payload, own, bytes);
   channel.show(mailbox, bytes);
-  if (lines_of(bytes) > 1) mem::demote_lines(&mailbox, offsetof(Mailbox, payload) + bytes);
 }
 
 // Address of the data that the rank shows.

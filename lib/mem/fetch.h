@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prefetches lines of shared memory for write, and demotes them. A line that another core has read is in its cache,
+// Prefetches lines of shared memory for write. A line that another core has read is in its cache,
 // too: a store to it first needs a read-for-ownership, and stores wait for one another. If prefetched for write, many
 // lines arrive at once.
 #pragma once
@@ -33,17 +33,6 @@ inline void fetch_for_writing(const void* memory, size_t bytes) {
     __builtin_prefetch(line, 1);
 #endif
   }
-}
-
-// CLDEMOTE: pushes lines that this core has written to the cache that all cores share, where the first reader finds
-// them sooner than in this core's cache. Only for short data that is read at once, because the writer has to fetch the
-// lines again. A processor without the instruction executes it as a no-op.
-inline void demote_lines([[maybe_unused]] const void* memory, [[maybe_unused]] size_t bytes) {
-#if defined(__x86_64__)
-  auto [line, lines] = lines_of(memory, bytes);
-  for (; lines > 0; lines--, line += line_bytes)
-    asm volatile(".byte 0x0f, 0x1c, 0x00" ::"a"(line), "m"(*line));  // cldemote (%rax)
-#endif
 }
 
 // Calls write(from, length) for consecutive steps of `memory` [bytes], each right after its lines were prefetched for

@@ -135,7 +135,9 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
   if (!tuning_->is_on()) {
     std::vector<tune::Choice> choices = tune::rule_candidates(selector_, situation, forced, takes_latency_path(call));
     if (watched || call.bytes() < tune::long_tuned_min_bytes) choices.resize(1);
-    return cell.begin(std::move(choices), {}, {.watched = watched, .warm = warm_calls(call, ranks(), 16)});
+    return cell.begin(
+        std::move(choices), {},
+        {.watched = watched, .rest = warm_calls(call, ranks(), 64), .warm = warm_calls(call, ranks(), 16)});
   }
   std::vector<tune::Choice> choices =
       tune::candidates(selector_, situation, forced, !request && takes_latency_path(call),
@@ -157,9 +159,12 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
   Cell::Variants variants;
   if (forced.ranges.empty())
     variants = [situation](const tune::Choice& winner) { return tune::neighbours(winner, situation); };
-  cell.begin(
-      std::move(choices), std::move(variants),
-      {.first = first, .learned = earlier.has_value(), .watched = watched, .warm = warm_calls(call, ranks(), 4)});
+  cell.begin(std::move(choices), std::move(variants),
+             {.first = first,
+              .learned = earlier.has_value(),
+              .watched = watched,
+              .rest = warm_calls(call, ranks(), 64),
+              .warm = warm_calls(call, ranks(), 4)});
 }
 
 // REQUIRES: all ranks have published their lines of the channel's exchange.

@@ -70,7 +70,7 @@ void Cell::begin(std::vector<Choice> candidates, Variants variants, const Start&
   std::vector<uint8_t> all;
   for (size_t i = 0; i < candidates_.size(); i++) all.push_back(uint8_t(i));
   start(Stage::first, std::move(all));
-  if (how.learned) left_ = least_rest;
+  left_ = how.learned ? least_rest : how.rest;
   if (candidates_.size() == 1 && !variants_ && !how.watched) left_ = UINT32_MAX;
 }
 

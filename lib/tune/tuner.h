@@ -62,7 +62,7 @@ struct TimedChoice {
 
 class Cell {
  public:
-  static constexpr uint32_t warmup_calls = 4;  // before the first trial: page faults, and plans that are not built yet
+  static constexpr uint32_t warmup_calls = 4;  // before begin()
   static constexpr uint32_t least_rest = 128,
                             most_rest = 4096;  // calls between trials; more while the choice does not change
   static constexpr double gain = 1.03;         // a candidate must be faster by this factor to replace another
@@ -94,6 +94,9 @@ class Cell {
     size_t first = 0;      // the candidate to begin with
     bool learned = false;  // an earlier program learned it, so the first trial can wait
     bool watched = false;  // time a single candidate, too
+    // Calls with the first candidate before the first trial, until its staging has pages: otherwise its time includes
+    // page faults, and a slower candidate may replace it.
+    uint32_t rest = 0;
     // Calls after a change of candidates that are not timed, because the new candidate's staging is not in the caches
     // yet.
     uint32_t warm = 1;

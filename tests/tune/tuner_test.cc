@@ -311,6 +311,19 @@ TEST(Cell, AStoredResultIsUsedAtOnce) {
   EXPECT_FALSE(cell.rests());
 }
 
+// The first candidate is used until its staging has pages. Only then it is compared with the others.
+TEST(Cell, RestsBeforeTheFirstTrial) {
+  Cell cell;
+  while (cell.rests()) {}
+  cell.begin(choices(3), {}, {.rest = 60});
+  for (int i = 0; i < 60; i++) {
+    EXPECT_TRUE(cell.rests());
+    EXPECT_EQ(cell.now(), 0);
+  }
+  EXPECT_FALSE(cell.rests());
+  EXPECT_EQ(cell.assign(4096).candidate, 0);
+}
+
 // A request may end after its times were reported.
 TEST(Cell, LateNotesAreIgnored) {
   Cell cell;

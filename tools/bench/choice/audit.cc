@@ -98,9 +98,9 @@ Method chosen_by_rules(const Cell& cell) {
 }
 
 // The default choice of a communicator on that machine.
-Method chosen_by_default(const Cell& cell) {
+Method chosen_by_default(const Cell& cell, bool calibrated) {
   const tune::Situation situation = situation_of(cell);
-  const std::shared_ptr<const model::Table> table(std::shared_ptr<void>(), &cell.machine->table);
+  const std::shared_ptr<const model::Table> table(std::shared_ptr<void>(), calibrated ? &cell.machine->table : nullptr);
   tune::Selector selector(table, cell.machine->hierarchy, cell.machine->table.fingerprint);
   return method_of(selector.select(situation).choice, situation, cell);
 }
@@ -113,16 +113,17 @@ model::Call call_of(const Cell& cell) {
 
 class CellAudit {
  public:
-  CellAudit(const Cell& cell, VirtualTimes& times, double of_interest)
+  CellAudit(const Cell& cell, VirtualTimes& times, const AuditOptions& options)
       : cell_(cell),
-        of_interest_(of_interest),
+        calibrated_(options.calibrated),
+        of_interest_(options.of_interest),
         prices_(cell.machine->table, cell.machine->hierarchy, mechanisms_of(cell.transport)),
         times_(times) {
     made_.cell = cell;
   }
 
   Audited run() {
-    made_.by_price = timed(chosen_by_default(cell_));
+    made_.by_price = timed(chosen_by_default(cell_, calibrated_));
     made_.by_rules = timed(chosen_by_rules(cell_));
     // Cheapest first, so that the limit soon stops slow runs.
     std::vector<std::pair<double, Method>> methods;
@@ -189,6 +190,7 @@ class CellAudit {
   }
 
   const Cell cell_;
+  const bool calibrated_;     // AuditOptions::calibrated
   const double of_interest_;  // AuditOptions::of_interest
   const model::Prices prices_;
   VirtualTimes& times_;
@@ -230,7 +232,7 @@ std::vector<Audited> audit(const std::vector<AuditedMachine>& machines, const Au
         for (size_t at = 0; at < batch.cells.size();) {
           VirtualTimes times(*batch.cells[at].machine);
           for (; at < batch.cells.size(); ++at, ++done)
-            batch.audited.push_back(CellAudit(batch.cells[at], times, options.of_interest).run());
+            batch.audited.push_back(CellAudit(batch.cells[at], times, options).run());
         }
       }
     } catch (...) {

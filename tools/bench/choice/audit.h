@@ -50,6 +50,7 @@ struct AuditOptions {
   std::vector<plan::Collective> collectives;
   std::vector<model::Mechanism> transports;
   int threads = 0;                 // 0: one per processor
+  bool calibrated = true;          // the library knows the machine's table; otherwise it takes the nearest built-in one
   double of_interest = near_best;  // runs that take more than this many times as long as the best are abandoned
 };
 

@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 struct ChoiceOptions {
   std::string machine, collective = "all", sizes = "64,1K,16K,128K,1M,8M", transport = "all";
   int ranks = 0, tables = 20, threads = 0, worst = 10;
-  bool json = false, times = false;
+  bool json = false, times = false, uncalibrated = false;
 };
 
 // The summary of an audit for one way to choose: by the rules or by price.
@@ -194,6 +194,7 @@ int choice(const ChoiceOptions& options) {
             {.collectives = parse_collectives(options.collective),
              .transports = transports_of(options.transport),
              .threads = options.threads,
+             .calibrated = !options.uncalibrated,
              .of_interest = options.times ? 2 : near_best},
             [&](size_t done, size_t all, const std::string& what) {
               progress.show(all == 0 ? 0 : uint64_t(1000 * done / all), fmt::format("{} of {}, {}", done, all, what));
@@ -242,6 +243,9 @@ void add_choice(Command& app, Action& action) {
                   "shm, cma, kcoll_first_touch, kcoll_pinned or mapped; default: all,\n"
                   "which is shm, cma, kcoll_pinned and mapped")
       ->option_text("HOW");
+  sub->add_flag("--uncalibrated", options->uncalibrated,
+                "choose by the nearest built-in table instead of the machine's own, as where\n"
+                "collctl calibrate has not run");
   sub->add_option("--worst", options->worst, "number of worst cells to print; default: 10")
       ->range(0, 100000)
       ->option_text("N");

@@ -107,7 +107,7 @@ Work by_halves(const Setting& on, double bytes, const Knobs& knobs, bool in_bloc
 }  // namespace
 
 Terms reduce_scatter_rabenseifner(const Setting& on, double bytes, const Knobs& knobs) {
-  return on.ranks() == 1 ? alone(on, bytes) : by_halves(on, bytes, knobs, true).total();
+  return on.ranks() == 1 ? alone(on, bytes) : by_halves(on, bytes, knobs, true).in_lanes().total();
 }
 
 namespace {
@@ -223,7 +223,7 @@ Terms allreduce_rabenseifner(const Setting& on, double bytes, const Knobs& knobs
   work.doubles();
   // Results are copied to slots, too.
   if (on.mechanism() == Mechanism::shared_memory) work.copies(halves(p) / 2);
-  return work.total();
+  return work.in_lanes().total();
 }
 Terms allreduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
   return in_slices(on, Work(on, bytes, knobs), bytes) + spread(on, bytes, knobs);

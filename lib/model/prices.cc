@@ -39,7 +39,7 @@ constexpr Row all[] = {
     {"bcast", "knomial", "bcast / k-nomial: B + ceil(log_{k+1} p) C(k)", "CMA V-B.2",
      bcast_knomial, both, block, anywhere},
     {"bcast", "scatter_allgather", "bcast / scatter-allgather: AG + T_scatter(eta/p) + T_allgather(eta/p)", "CMA V-B.3",
-     bcast_scatter_allgather, both, block, anywhere, {1}},
+     bcast_scatter_allgather, both, block, anywhere, {1}, {0, 1}},
     {"bcast", "scatter_allgather_ring", "bcast / scatter-allgather: AG + T_scatter(eta/p) + T_allgather(eta/p)", "CMA V-B.3",
      bcast_scatter_allgather_ring, both, block, anywhere, {1}},
     {"bcast", "scatter_allgather_doubling", "bcast / scatter-allgather: AG + T_scatter(eta/p) + T_allgather(eta/p)", "CMA V-B.3",

@@ -84,16 +84,21 @@ class Work {
     const int p = on_.ranks();
     double part = 0.5;
     for (int bit = 0; 1 << bit < p; ++bit, part /= 2) {
-      const double copies = in_blocks ? std::max(part * p, 1.0) : 1;
+      const double copies = in_blocks ? std::max(part * p, 1.0) : 1, before_us = pass_.total_us();
       exchanges(part, copies, bit);
       reduces_own(slices(part * p) / passes_.bytes, 2).steps(copies + 3);  // a wait, the copies, an addition, a post
+      if (joins_blocks(bit)) joining_us_ += pass_.total_us() - before_us;
     }
     return *this;
   }
   // Recursive doubling of results: the steps of halves_and_adds() in reverse order, without additions.
   Work& doubles() {
     double part = 0.5;
-    for (int bit = 0; 1 << bit < on_.ranks(); ++bit, part /= 2) exchanges(part, 1, bit).steps(4);  // two waits
+    for (int bit = 0; 1 << bit < on_.ranks(); ++bit, part /= 2) {
+      const double before_us = pass_.total_us();
+      exchanges(part, 1, bit).steps(4);  // two waits
+      if (joins_blocks(bit)) joining_us_ += pass_.total_us() - before_us;
+    }
     return *this;
   }
   // All ranks copy out the slices of one owner after the other; all copy from the same one at the same time.
@@ -174,16 +179,32 @@ class Work {
     first_ += flags(on_.flag_us(distance) + (readers - 1) * on_.line_us());
     return add(flags((others - 1) * on_.look_us()));
   }
-  Terms total() const { return first_ + passes_.number * pass_; }
+  // Lanes of a rank do this work: while one waits for a peer or for the links, another one works on the next chunk, so
+  // that all but the first iteration overlap. Call it last.
+  Work& in_lanes() {
+    const double all_us = pass_.total_us() - joining_us_, least_us = std::max(all_us - waits_us_, on_.us(exchanged_));
+    hidden_us_ = joining_us_ + overlapped_in_lanes * std::max(all_us - least_us, 0.0);
+    return *this;
+  }
+  Terms total() const { return first_ + passes_.number * pass_ + transfer((1 - passes_.number) * hidden_us_); }
 
  private:
+  static constexpr double overlapped_in_lanes = 0.9;
+
   Work& exchanges(double part, double copies, int bit) {
     const topo::Distance distance = on_.exchange_distance(bit);
     Terms one = on_.copy(slices(part * on_.ranks()), 1, distance);
-    one.transfer_us = std::max(one.transfer_us, on_.us(on_.exchange_load(bit, part * passes_.bytes)) - one.lock_us);
+    const Load load = on_.exchange_load(bit, part * passes_.bytes);
     one.startup_us *= copies;
-    return add(one + flags(on_.flag_us(distance)));
+    const double own_us = one.total_us();
+    one.transfer_us = std::max(one.transfer_us, on_.us(load) - one.lock_us);
+    one += flags(on_.flag_us(distance));
+    if (!joins_blocks(bit)) waits_us_ += one.total_us() - own_us, exchanged_ += load;
+    return add(one);
   }
+  // Whether a step of recursive halving joins aligned blocks of ranks, of which the largest one has fewer steps. It
+  // delays the first chunk; the other chunks are in other steps meanwhile.
+  bool joins_blocks(int bit) const { return 2 << bit > on_.ranks(); }
   // The bytes of the first `number` slices of an iteration. The last slices of a short vector are empty.
   double slices(double number) const {
     const double slice = std::ceil(passes_.bytes / on_.ranks() / line_bytes_) * line_bytes_;
@@ -200,6 +221,10 @@ class Work {
   Passes passes_;
   double work_set_, line_bytes_ = 64;
   Terms first_, pass_;
+  // Of the exchanges of an iteration: waits for peers and links, and the load of the links. The time of the steps that
+  // join blocks, and the time that all but the first iteration hide.
+  double waits_us_ = 0, joining_us_ = 0, hidden_us_ = 0;
+  Load exchanged_;
 };
 
 inline double log2_up(int p) { return std::ceil(std::log2(std::max(p, 1))); }

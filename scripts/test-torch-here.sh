@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Builds torch_coll for this machine's torch, by setuptools and by CMake, and runs its tests. Finds libcoll through
+# Builds torch_coll for this machine's torch, by CMake and by setuptools, and runs its tests. Finds libcoll through
 # pkg-config and CMake; COLL_PREFIX, or /added of a root of scripts/clean-root.sh, names a place that they do not search.
 #
 #   scripts/test-torch-here.sh [--upstream]
 #
-#   --upstream   runs torch's own tests of torch.distributed instead
+#   --upstream   builds it by setuptools only and runs torch's own tests of torch.distributed instead
 set -euo pipefail
 
 case ${1:-} in '' | --upstream) ;; *) printf "test-torch-here: unknown option '%s'\n" "$1" >&2; exit 2 ;; esac
@@ -28,10 +28,12 @@ build() {
   local log=$work/log
   "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 }
-echo '== torch_coll by CMake'
-build cmake -S "$checkout/torch" -B "$work/cmake" -DPython3_EXECUTABLE="$(command -v "$python")"
-build cmake --build "$work/cmake" --parallel "$MAX_JOBS"
-(cd / && PYTHONPATH=$work/cmake "$python" -c 'import torch_coll')
+if [ "${1:-}" != --upstream ]; then
+  echo '== torch_coll by CMake'
+  build cmake -S "$checkout/torch" -B "$work/cmake" -DPython3_EXECUTABLE="$(command -v "$python")"
+  build cmake --build "$work/cmake" --parallel "$MAX_JOBS"
+  (cd / && PYTHONPATH=$work/cmake "$python" -c 'import torch_coll')
+fi
 
 echo '== torch_coll by pip'
 cp -r "$checkout/torch" "$work/source"

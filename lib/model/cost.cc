@@ -109,6 +109,8 @@ Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism
   known->same = to_peers_of_first(hierarchy, true);
   known->different = to_peers_of_first(hierarchy, false);
   for (int step = 1; step < p; step *= 2) known->exchanges.push_back(exchange_of(step));
+  known->prefixes = prefixes_of_byte(false);
+  known->prefixes_and_totals = prefixes_of_byte(true);
   known_ = std::move(known);
   hops_ = &known_->hops;
   std::map<int, int> in_socket, in_numa, in_l3, numa_l3s, socket_l3s;
@@ -149,6 +151,21 @@ Setting::Exchange Setting::exchange_of(int step) const {
   }
   made.load = outgoing.most();
   return made;
+}
+
+Load Setting::prefixes_of_byte(bool totals) const {
+  Outgoing outgoing(*hierarchy_);
+  for (int step = 1; step < ranks(); step *= 2)
+    for (int rank = step, l3_before = -1; rank < ranks(); ++rank) {
+      if ((rank & step) == 0) continue;
+      const int source = rank / step * step - 1, l3 = hierarchy_->place(rank).l3;
+      // Readers on one L3 share a fetch.
+      const bool shares = l3 >= 0 && l3 == l3_before && rank % step != 0;
+      if (!shares) outgoing.add(source, rank, 1);
+      if (totals && rank % step == step - 1 && rank + 1 < ranks()) outgoing.add(source, rank, 1);
+      l3_before = l3;
+    }
+  return outgoing.most();
 }
 
 Setting Setting::touching(const Footprint& footprint) const {

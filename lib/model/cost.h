@@ -190,6 +190,11 @@ class Setting {
   // and the load if each rank fetches `bytes`.
   topo::Distance exchange_distance(int bit) const { return known_->exchanges[size_t(bit)].distance; }
   Load exchange_load(int bit, double bytes) const { return known_->exchanges[size_t(bit)].load.times(bytes); }
+  // For every set bit k of its number, each rank fetches `bytes` from the last rank before its aligned block of 2^k.
+  // `totals`: it fetches them twice if all lower bits are set, too, and there are ranks after it.
+  Load prefix_load(double bytes, bool totals) const {
+    return (totals ? known_->prefixes_and_totals : known_->prefixes).times(bytes);
+  }
 
   // The minimum time per byte of concurrent copies from `owner` that the links allow. `cached`: the data is in the
   // owner's caches, not in memory.
@@ -214,9 +219,11 @@ class Setting {
     std::vector<Hop> hops;
     std::vector<std::vector<FoldGroup>> folds;
     std::vector<Exchange> exchanges;       // by bit
+    Load prefixes, prefixes_and_totals;    // of prefix_load(1, ...)
     std::vector<Streams> same, different;  // [n]: from rank 0 to ranks 1 to n, which read the same or different data
   };
   Exchange exchange_of(int step) const;
+  Load prefixes_of_byte(bool totals) const;
   const Streams& to_first(int readers, bool same_data) const {
     return (same_data ? known_->same : known_->different)[size_t(std::clamp(readers, 0, ranks() - 1))];
   }

@@ -15,41 +15,49 @@ Terms scan_all_read(const Setting& on, double bytes, const Knobs& knobs) {
 
 namespace {
 
-// In each of log2 p steps a rank combines its partial result with the total of the ranks before its block. `again`: the
-// number of additions that the busiest rank makes twice.
-Terms sklansky(const Setting& on, double bytes, const Knobs& knobs, int again) {
+// As lib/algo/scan.cc: for every set bit of its number a rank adds the total that the last rank before its block shows.
+// In an exclusive scan it makes its own total apart from its result.
+Terms sklansky(const Setting& on, double bytes, const Knobs& knobs, bool exclusive) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
   const Passes passes(bytes, knobs.chunk_bytes);
-  // The busiest rank is the one whose number has most set bits; usually it takes no part in the largest step.
-  int most_ones = 0;
-  for (int rank = 0; rank < p; ++rank) most_ones = std::max(most_ones, std::popcount(unsigned(rank)));
-  Terms first = transfer(on.stage_us(passes.bytes)), work;
-  double busiest_us = 0;
-  for (int step = 1, number = 1; step < p; step *= 2, ++number) {
-    // The upper half of a block reads the total of the last rank of the lower half.
+  const double staging_us = on.stage_us(passes.bytes), look_us = on.look_us();
+  std::vector<double> link_us;  // by bit: of the readers of one total
+  for (int step = 1; step < p; step *= 2) {
     std::vector<int> readers;
     for (int rank = 1; rank <= std::min(step, p - step); ++rank) readers.push_back(rank);
-    const double link_us = passes.bytes * on.link_us_per_byte(0, readers, false, true);
-    const topo::Distance distance = on.hierarchy().distance(step - 1, std::min(2 * step, p) - 1);
-    Terms add = transfer(on.add_us(passes.bytes, distance)) + Terms{.startup_us = on.access().startup_us[distance]};
-    const double times = step < 1 << again ? 2 : 1;
-    if (number <= most_ones) work += times * add + flags(on.look_us());
-    busiest_us = std::max(busiest_us, link_us);
-    add.transfer_us = std::max(add.transfer_us, link_us);
-    first += times * add + flags(on.flag_us(on.exchange_distance(number - 1)));
+    link_us.push_back(passes.bytes * on.link_us_per_byte(0, readers, false, true));
   }
-  if (busiest_us > work.total_us()) work.transfer_us += busiest_us - work.total_us();
-  return first + (passes.number - 1) * work;
+  ByDistance adding_us = on.access().startup_us;
+  for (int d = 0; d < topo::distance_count; ++d) adding_us.at[size_t(d)] += on.add_us(passes.bytes, topo::Distance(d));
+  // The first iteration ends with the last rank, each of the others takes as long as the busiest one works.
+  std::vector shown_us(size_t(p), 0.0);
+  double first_us = 0, busiest_us = 0;
+  for (int rank = 0; rank < p; ++rank) {
+    const bool shows = rank + 1 < p;
+    const int ones = shows ? std::countr_one(unsigned(rank)) : 0;
+    double now_us = rank % 2 == 0 ? staging_us : 0, work_us = now_us;
+    if (ones == 0) shown_us[size_t(rank)] = now_us;
+    for (unsigned bits = unsigned(rank); bits != 0; bits &= bits - 1) {
+      const int bit = std::countr_zero(bits), source = (rank >> bit << bit) - 1;
+      const topo::Distance distance = on.hierarchy().distance(source, rank);
+      const double add_us = std::max(adding_us[distance], link_us[size_t(bit)]);
+      now_us = std::max(now_us, shown_us[size_t(source)] + on.flag_us(distance)) + add_us;
+      work_us += adding_us[distance] + look_us;
+      if (bit + 1 == ones) shown_us[size_t(rank)] = now_us;
+      if (exclusive && bit < ones && int(bits) != rank) now_us += adding_us[distance], work_us += adding_us[distance];
+    }
+    first_us = std::max(first_us, now_us);
+    busiest_us = std::max(busiest_us, work_us);
+  }
+  busiest_us = std::max(busiest_us, on.us(on.prefix_load(passes.bytes, exclusive)));
+  return transfer(first_us + (passes.number - 1) * busiest_us);
 }
 
 }  // namespace
 
-Terms scan_sklansky(const Setting& on, double bytes, const Knobs& knobs) { return sklansky(on, bytes, knobs, 0); }
-// As long as the bits of its number are set, a rank makes its own result and also the total that others read.
-Terms exscan_sklansky(const Setting& on, double bytes, const Knobs& knobs) {
-  return sklansky(on, bytes, knobs, std::max(int(log2_up(on.ranks())) - 3, 0));
-}
+Terms scan_sklansky(const Setting& on, double bytes, const Knobs& knobs) { return sklansky(on, bytes, knobs, false); }
+Terms exscan_sklansky(const Setting& on, double bytes, const Knobs& knobs) { return sklansky(on, bytes, knobs, true); }
 
 Terms scan_fused(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();

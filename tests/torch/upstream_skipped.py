@@ -88,6 +88,9 @@ test_monitored_barrier_failure_order test_monitored_barrier_gloo test_monitored_
 test_monitored_barrier_gloo_subgroup test_monitored_barrier_wait_all_ranks
 """
 
+# These run on a backend that torch ships, and fail on any other one.
+SHIPPED_ONLY = {"test_ddp_logging_data_cpu": "torch logs the name of a backend that it does not ship as 'custom'"}
+
 
 def reasons():
     """Yields reasons, and the cases for each."""
@@ -101,6 +104,8 @@ def reasons():
         yield "expects an error message of Python 3.12 or older", GATHER_OBJECT
     if before_2_14:
         yield "torch's monitored_barrier accepts only gloo", MONITORED_BARRIER
+    for case, reason in SHIPPED_ONLY.items():
+        yield reason, case
     if importlib.util.find_spec("torchvision") is None:
         yield "needs torchvision", "test_SyncBatchNorm_process_group"
 

@@ -20,6 +20,17 @@ class Choice(Case):
             self.assertLess(audit["price"]["geometric_mean"], MEAN, machine)
             self.assertLess(audit["price"]["worst"], WORST, machine)
 
+    def test_without_calibration(self):
+        # The nearest built-in table of a built-in machine is its own. A drawn one has another.
+        choices = {}
+        for machine in ("epyc-1p", "random:5"):
+            for how in ((), ("--uncalibrated",)):
+                rows = self.audit("--machine", machine, "--collective", "gather", "--sizes", "2K,64K", "--transport", "shm",
+                                  "--tables", 6, *how)["rows"]
+                choices[machine, how] = [(row["price"]["algorithm"], row["price"]["chunk"]) for row in rows]
+        self.assertEqual(choices["epyc-1p", ()], choices["epyc-1p", ("--uncalibrated",)])
+        self.assertNotEqual(choices["random:5", ()], choices["random:5", ("--uncalibrated",)])
+
     def test_the_best_is_not_slower_than_any_choice(self):
         audit = self.audit("--machine", "epyc-1p", "--collective", "bcast", "--sizes", "64,64K", "--times")
         rows = audit["rows"]

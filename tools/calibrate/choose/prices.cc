@@ -168,8 +168,9 @@ std::vector<Candidate> price_all(plan::Collective collective, size_t bytes, cons
     if (known == candidates.end()) candidates.push_back({choice, us});
     else if (us < known->predicted_us) *known = {choice, us};
   }
-  const auto by_price = [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; };
-  std::ranges::stable_sort(candidates, by_price);
+  // Prices that differ by rounding only count as equal: the algorithm registered first comes first.
+  const auto price = [](const Candidate& candidate) { return float(candidate.predicted_us); };
+  std::ranges::stable_sort(candidates, {}, price);
   // With few ranks several algorithms have equal plans: plans that take exactly the same time count as one.
   const auto repeats = [](const Candidate& a, const Candidate& b) {
     return std::abs(a.predicted_us - b.predicted_us) < 1e-6 * a.predicted_us;
@@ -187,7 +188,7 @@ std::vector<Candidate> price_all(plan::Collective collective, size_t bytes, cons
     if (known != candidates.end()) known->builtin = true;
     else if (us >= 0) candidates.push_back({choice, us, true});
   }
-  std::ranges::stable_sort(candidates, by_price);
+  std::ranges::stable_sort(candidates, {}, price);
   return candidates;
 }
 

@@ -2,9 +2,11 @@
 #include "model/cost.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "algo/nodes.h"
@@ -111,6 +113,7 @@ Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism
   for (int step = 1; step < p; step *= 2) known->exchanges.push_back(exchange_of(step));
   known->prefixes = prefixes_of_byte(false);
   known->prefixes_and_totals = prefixes_of_byte(true);
+  for (int k = 1; k < 2 * p; k *= 2) known->turns.push_back(turns_of(k));
   known_ = std::move(known);
   hops_ = &known_->hops;
   std::map<int, int> in_socket, in_numa, in_l3, numa_l3s, socket_l3s;
@@ -166,6 +169,29 @@ Load Setting::prefixes_of_byte(bool totals) const {
       l3_before = l3;
     }
   return outgoing.most();
+}
+
+std::vector<Turn> Setting::turns_of(int k) const {
+  std::map<std::pair<Streams, Distance>, int> times;
+  for (int first = 1; first <= ranks(); first += k) {
+    Counter counter(*hierarchy_, 0, false);
+    Streams through;
+    Distance distance = Distance::self;
+    for (int rank = first; rank < std::min(first + k, ranks()); ++rank) {
+      through = counter.with(rank);
+      distance = std::max(distance, hierarchy_->distance(0, rank));
+    }
+    if (first == ranks()) through = counter.with(ranks() - 1), distance = hierarchy_->distance(0, ranks() - 1);
+    ++times[{through, distance}];
+  }
+  std::vector<Turn> made;
+  for (const auto& [turn, number] : times) made.push_back({turn.first, turn.second, number});
+  return made;
+}
+
+std::vector<Turn> Setting::turns(int k) const {
+  const size_t at = size_t(std::countr_zero(unsigned(k)));
+  return std::has_single_bit(unsigned(k)) && at < known_->turns.size() ? known_->turns[at] : turns_of(k);
 }
 
 Setting Setting::touching(const Footprint& footprint) const {

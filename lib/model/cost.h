@@ -75,6 +75,13 @@ struct Streams {
   auto operator<=>(const Streams&) const = default;
 };
 
+// Steps of equal cost, in which some of the other ranks read from rank 0 at the same time.
+struct Turn {
+  Streams through;
+  topo::Distance distance = topo::Distance::self;  // of the farthest reader
+  int times = 0;
+};
+
 // A class of copies that take equally long, in a broadcast down the hierarchy from rank 0.
 struct Hop {
   int level = 0;
@@ -196,6 +203,10 @@ class Setting {
     return (totals ? known_->prefixes_and_totals : known_->prefixes).times(bytes);
   }
 
+  // All other ranks read different data from rank 0, `k` consecutive ones at a time. If the last step would have no
+  // reader, it counts as one of the last rank.
+  std::vector<Turn> turns(int k) const;
+
   // The minimum time per byte of concurrent copies from `owner` that the links allow. `cached`: the data is in the
   // owner's caches, not in memory.
   double link_us_per_byte(int owner, std::span<const int> readers, bool same_data, bool cached) const;
@@ -220,10 +231,12 @@ class Setting {
     std::vector<std::vector<FoldGroup>> folds;
     std::vector<Exchange> exchanges;       // by bit
     Load prefixes, prefixes_and_totals;    // of prefix_load(1, ...)
+    std::vector<std::vector<Turn>> turns;  // by log2 k
     std::vector<Streams> same, different;  // [n]: from rank 0 to ranks 1 to n, which read the same or different data
   };
   Exchange exchange_of(int step) const;
   Load prefixes_of_byte(bool totals) const;
+  std::vector<Turn> turns_of(int k) const;
   const Streams& to_first(int readers, bool same_data) const {
     return (same_data ? known_->same : known_->different)[size_t(std::clamp(readers, 0, ranks() - 1))];
   }

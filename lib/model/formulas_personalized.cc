@@ -63,17 +63,10 @@ Terms throttled(const Setting& on, double bytes, const Knobs& knobs, bool writes
   const bool cached = bytes * on.ranks() <= own_cache_bytes(on.table());
   const double lock_us = on.copy(passes.bytes, k).lock_us;
   Terms sum = all;
-  for (int first = 1; first <= on.ranks(); first += k) {
-    std::vector<int> readers;
-    topo::Distance distance = topo::Distance::self;
-    for (int rank = first; rank < std::min(first + k, on.ranks()); ++rank) {
-      readers.push_back(rank);
-      distance = std::max(distance, on.hierarchy().distance(0, rank));
-    }
-    if (readers.empty()) readers.push_back(on.ranks() - 1), distance = on.farthest();
-    Terms step = on.copy_from(0, readers, distance, passes.bytes, false, cached);
+  for (const Turn& turn : on.turns(k)) {
+    Terms step = on.copy_through(turn.through, turn.distance, passes.bytes, cached);
     step.lock_us = lock_us;  // as in the paper, all steps count as full
-    sum += passes.number * step;
+    sum += passes.number * turn.times * step;
   }
   return sum;
 }

@@ -189,7 +189,7 @@ class Work {
   Terms total() const { return first_ + passes_.number * pass_ + transfer((1 - passes_.number) * hidden_us_); }
 
  private:
-  static constexpr double overlapped_in_lanes = 0.9;
+  static constexpr double overlapped_in_lanes = 0.9;  // of what overlaps at best, simulated
 
   Work& exchanges(double part, double copies, int bit) {
     const topo::Distance distance = on_.exchange_distance(bit);

@@ -383,14 +383,15 @@ class TestOthers:
         x = values(RANK, 4 * SIZE)
         wanted = folded(all_values(4 * SIZE), operator.add) * 2 * SIZE + 1
         assert torch.equal(step(x), wanted)
-        try:
-            compiled = torch.compile(step, backend="aot_eager", fullgraph=True)
-            result = compiled(x)
-        except RuntimeError as problem:
-            if "not supported on Python" in str(problem):
-                pytest.skip(str(problem))
-            raise
-        assert torch.equal(result, wanted)
+        for backend in ("aot_eager", "inductor"):
+            torch._dynamo.reset()
+            try:
+                result = torch.compile(step, backend=backend, fullgraph=True)(x)
+            except RuntimeError as problem:
+                if "not supported on Python" in str(problem):
+                    pytest.skip(str(problem))
+                raise
+            assert torch.equal(result, wanted), backend
 
 
 @since(2, 14)

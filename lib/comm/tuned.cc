@@ -132,12 +132,12 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
   const tune::Situation situation = this->situation(call);
   const tune::Forced forced = this->forced(call.collective);
   const bool watched = selector_.knows_times(ranks());  // for warn_of_drift()
+  const uint32_t rest = warm_calls(call, ranks(), 64);
   if (!tuning_->is_on()) {
     std::vector<tune::Choice> choices = tune::rule_candidates(selector_, situation, forced, takes_latency_path(call));
     if (watched || call.bytes() < tune::long_tuned_min_bytes) choices.resize(1);
-    return cell.begin(
-        std::move(choices), {},
-        {.watched = watched, .rest = warm_calls(call, ranks(), 64), .warm = warm_calls(call, ranks(), 16)});
+    return cell.begin(std::move(choices), {},
+                      {.watched = watched, .rest = rest, .warm = warm_calls(call, ranks(), 16)});
   }
   std::vector<tune::Choice> choices =
       tune::candidates(selector_, situation, forced, !request && takes_latency_path(call),
@@ -163,7 +163,7 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
              {.first = first,
               .learned = earlier.has_value(),
               .watched = watched,
-              .rest = warm_calls(call, ranks(), 64),
+              .rest = rest,
               .warm = warm_calls(call, ranks(), 4)});
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prefetches lines of shared memory for write. A line that another core has read is in its cache,
-// too: a store to it first needs a read-for-ownership, and stores wait for one another. If prefetched for write, many
-// lines arrive at once.
+// Prefetches lines of shared memory for write. A line that another core has read is in its cache, too: a store to it
+// first needs a read-for-ownership, and stores wait for one another. If prefetched for write, many lines arrive at once.
 #pragma once
 
 #include <algorithm>

@@ -228,10 +228,6 @@ double Setting::fetch_us_per_byte(Distance distance) const {
   return rates_.known ? rates_.fetch * gbs[Distance::l3] / gbs[distance] : 1 / bytes_per_us(gbs[distance]);
 }
 
-double Setting::link_us_per_byte(int owner, std::span<const int> readers, bool same_data, bool cached) const {
-  return link_us_per_byte(streams(*hierarchy_, owner, readers, same_data), cached);
-}
-
 double Setting::link_us_per_byte(const Streams& through, bool cached) const {
   const Links& links = table_->links;
   const auto time = [](int streams, double gbs) { return gbs <= 0 ? 0 : streams / bytes_per_us(gbs); };
@@ -285,11 +281,6 @@ double Setting::us(const Load& load) const {
   const auto time = [](double bytes, double gbs) { return gbs <= 0 ? 0 : bytes / bytes_per_us(gbs); };
   return std::max({time(load.l3, links.l3_gbs), time(load.memory, links.memory_gbs), time(load.numa, links.numa_gbs),
                    time(load.socket, links.socket_gbs)});
-}
-
-Terms Setting::copy_from(int owner, std::span<const int> readers, Distance distance, double bytes, bool same_data,
-                         bool cached) const {
-  return copy_through(streams(*hierarchy_, owner, readers, same_data), distance, bytes, cached);
 }
 
 Terms Setting::copy_through(const Streams& streams, Distance distance, double bytes, bool cached) const {

@@ -141,9 +141,7 @@ class Setting {
   Terms write(double bytes, int writers) const;
   // One of `readers` concurrent copies of different data of one owner, which has `source_bytes` in total.
   Terms copy_part(double bytes, int readers, double source_bytes) const;
-  // The same for given readers of one owner: the time of a reader at `distance`.
-  Terms copy_from(int owner, std::span<const int> readers, topo::Distance distance, double bytes, bool same_data,
-                  bool cached) const;
+  // The same through given streams, for a reader at `distance`.
   Terms copy_through(const Streams& streams, topo::Distance distance, double bytes, bool cached) const;
   // A copy between two buffers of one rank. work_set_bytes: bytes that all ranks touch; if they exceed the caches, all
   // cores share the memory's bandwidth.
@@ -207,9 +205,13 @@ class Setting {
   // reader, it counts as one of the last rank.
   std::vector<Turn> turns(int k) const;
 
-  // The minimum time per byte of concurrent copies from `owner` that the links allow. `cached`: the data is in the
-  // owner's caches, not in memory.
-  double link_us_per_byte(int owner, std::span<const int> readers, bool same_data, bool cached) const;
+  // The streams from rank 0 to ranks 1 to `readers`.
+  const Streams& to_first(int readers, bool same_data) const {
+    return (same_data ? known_->same : known_->different)[size_t(std::clamp(readers, 0, ranks() - 1))];
+  }
+  // The minimum time per byte of concurrent copies that the links allow. `cached`: the data is in the owner's caches, not
+  // in memory.
+  double link_us_per_byte(const Streams& through, bool cached) const;
 
  private:
   // Microseconds per byte for one footprint.
@@ -237,10 +239,6 @@ class Setting {
   Exchange exchange_of(int step) const;
   Load prefixes_of_byte(bool totals) const;
   std::vector<Turn> turns_of(int k) const;
-  const Streams& to_first(int readers, bool same_data) const {
-    return (same_data ? known_->same : known_->different)[size_t(std::clamp(readers, 0, ranks() - 1))];
-  }
-  double link_us_per_byte(const Streams& streams, bool cached) const;
   // Time per byte of a copy from a peer at that distance.
   double fetch_us_per_byte(topo::Distance distance) const;
   // How many times as long bytes take at that distance as behind the same L3.

@@ -67,7 +67,7 @@ Terms up_by_index(const Setting& on, double bytes, const Knobs& knobs, bool send
   // The root copies the result to its receive buffer, and in an allreduce into the slots that its children read.
   work += transfer((sends_down ? 2 : 1) * on.memcpy_us(passes.bytes));
   if (sends_down) {
-    leaf += on.copy_from(0, std::vector<int>(1, 1), on.neighbours(), passes.bytes, true, true);
+    leaf += on.copy_through(on.to_first(1, true), on.neighbours(), passes.bytes, true);
     const Terms down = bcast_hierarchical(on, passes.bytes, {});
     first += down;
   }

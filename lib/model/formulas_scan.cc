@@ -23,11 +23,8 @@ Terms sklansky(const Setting& on, double bytes, const Knobs& knobs, bool exclusi
   const Passes passes(bytes, knobs.chunk_bytes);
   const double staging_us = on.stage_us(passes.bytes), look_us = on.look_us();
   std::vector<double> link_us;  // by bit: of the readers of one total
-  for (int step = 1; step < p; step *= 2) {
-    std::vector<int> readers;
-    for (int rank = 1; rank <= std::min(step, p - step); ++rank) readers.push_back(rank);
-    link_us.push_back(passes.bytes * on.link_us_per_byte(0, readers, false, true));
-  }
+  for (int step = 1; step < p; step *= 2)
+    link_us.push_back(passes.bytes * on.link_us_per_byte(on.to_first(std::min(step, p - step), false), true));
   ByDistance adding_us = on.access().startup_us;
   for (int d = 0; d < topo::distance_count; ++d) adding_us.at[size_t(d)] += on.add_us(passes.bytes, topo::Distance(d));
   // The first iteration ends with the last rank, each of the others takes as long as the busiest one works.

@@ -82,24 +82,15 @@ class Work {
   // one copy per block.
   Work& halves_and_adds(bool in_blocks) {
     const int p = on_.ranks();
-    double part = 0.5;
-    for (int bit = 0; 1 << bit < p; ++bit, part /= 2) {
-      const double copies = in_blocks ? std::max(part * p, 1.0) : 1, before_us = pass_.total_us();
+    return in_halves([&](int bit, double part) {
+      const double copies = in_blocks ? std::max(part * p, 1.0) : 1;
       exchanges(part, copies, bit);
       reduces_own(slices(part * p) / passes_.bytes, 2).steps(copies + 3);  // a wait, the copies, an addition, a post
-      if (joins_blocks(bit)) joining_us_ += pass_.total_us() - before_us;
-    }
-    return *this;
+    });
   }
   // Recursive doubling of results: the steps of halves_and_adds() in reverse order, without additions.
   Work& doubles() {
-    double part = 0.5;
-    for (int bit = 0; 1 << bit < on_.ranks(); ++bit, part /= 2) {
-      const double before_us = pass_.total_us();
-      exchanges(part, 1, bit).steps(4);  // two waits
-      if (joins_blocks(bit)) joining_us_ += pass_.total_us() - before_us;
-    }
-    return *this;
+    return in_halves([&](int bit, double part) { exchanges(part, 1, bit).steps(4); });  // two waits
   }
   // All ranks copy out the slices of one owner after the other; all copy from the same one at the same time.
   Work& copies_out_slices(int owners) {
@@ -191,6 +182,17 @@ class Work {
  private:
   static constexpr double overlapped_in_lanes = 0.9;  // of what overlaps at best, simulated
 
+  // Calls step(bit, part) for each step of recursive halving, in which ranks exchange `part` of the vector.
+  template <typename Step>
+  Work& in_halves(Step step) {
+    double part = 0.5;
+    for (int bit = 0; 1 << bit < on_.ranks(); ++bit, part /= 2) {
+      const double before_us = pass_.total_us();
+      step(bit, part);
+      if (joins_blocks(bit)) joining_us_ += pass_.total_us() - before_us;
+    }
+    return *this;
+  }
   Work& exchanges(double part, double copies, int bit) {
     const topo::Distance distance = on_.exchange_distance(bit);
     Terms one = on_.copy(slices(part * on_.ranks()), 1, distance);

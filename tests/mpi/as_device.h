@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Included before a test program, and behind as_nonblocking.h or as_persistent.h, moves the buffers of its collectives
-   into the memory of a device that stands in for a GPU. Ranks differ in what they move: two of three buffers. PMPI_
-   calls, the reference, keep their buffers. */
+   into the memory of a GPU, or of a device that stands in for one: GPU_LIBRARY is the path of the library that allocates
+   it. Ranks differ in what they move: two of three buffers. PMPI_ calls, the reference, keep their buffers. */
 #ifndef TESTS_MPI_AS_DEVICE_H
 #define TESTS_MPI_AS_DEVICE_H
 
-#include "gpu_standin.h"
+#include "gpu.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+__attribute__((constructor)) static void load_gpu(void) {
+  const char *path = getenv("GPU_LIBRARY");
+  const char *fault = path == NULL ? "GPU_LIBRARY is not set" : gpu_load(path);
+  if (fault == NULL) return;
+  fprintf(stderr, "%s\n", fault);
+  exit(1);
+}
 
 /* Part of a buffer, from its first to its last byte of data, and where it is on the device. */
 struct moved {
@@ -41,16 +49,16 @@ static inline void moved_to_device(struct moved *moved) {
   if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (moved->begin == moved->end || moved->host == NULL || moved->argument == MPI_IN_PLACE) return;
   if ((turn++ + (unsigned)rank) % 3 == 0) return;
-  moved->device = standin_allocate((size_t)(moved->end - moved->begin));
+  moved->device = gpu.allocate((size_t)(moved->end - moved->begin));
   if (moved->device == NULL) return;
-  standin_copy(moved->device, moved->host + moved->begin, (size_t)(moved->end - moved->begin));
+  gpu.copy(moved->device, moved->host + moved->begin, (size_t)(moved->end - moved->begin));
   moved->argument = moved->device - moved->begin;
 }
 
 static inline void moved_back(struct moved *moved, int is_output) {
   if (moved->device == NULL) return;
-  if (is_output) standin_copy(moved->host + moved->begin, moved->device, (size_t)(moved->end - moved->begin));
-  standin_free(moved->device);
+  if (is_output) gpu.copy(moved->host + moved->begin, moved->device, (size_t)(moved->end - moved->begin));
+  gpu.free(moved->device);
   moved->device = NULL;
 }
 
@@ -79,7 +87,7 @@ static inline MPI_Aint device_extent(MPI_Datatype type) {
     const int code = call;                                              \
     moved_back(&from, 0);                                               \
     moved_back(&to, 1);                                                 \
-    if (standin_left_open() != 0) {                                     \
+    if (gpu.left_open != NULL && gpu.left_open() != 0) {                \
       fprintf(stderr, "a stream, context or device was left in use\n"); \
       abort();                                                          \
     }                                                                   \

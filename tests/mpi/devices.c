@@ -4,39 +4,21 @@
    memory, wrong lengths, and copies that fail. Argument 1 may also be "off": then the shim must not ask the library. */
 #include "check.h"
 
-#include "gpu_standin.h"
-
-#include <dlfcn.h>
+#include "gpu.h"
 
 enum { numbers = 600 };
-
-static void *(*allocate_on_device)(size_t), *(*managed)(void);
-static void (*free_on_device)(void *), (*move)(void *, const void *, size_t);
-static unsigned long (*copies)(void), (*queries)(void);
-
-static void load(const char *path) {
-  void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-  CHECK(library != NULL, "%s", dlerror());
-  *(void **)&allocate_on_device = dlsym(library, "standin_allocate");
-  *(void **)&free_on_device = dlsym(library, "standin_free");
-  *(void **)&managed = dlsym(library, "standin_managed");
-  *(void **)&move = dlsym(library, "standin_copy");
-  *(void **)&copies = dlsym(library, "standin_copies");
-  *(void **)&queries = dlsym(library, "standin_queries");
-  CHECK(allocate_on_device != NULL && queries != NULL, "functions of the library");
-}
 
 /* A vector on the device, and what it should contain. */
 static int *device, expected[numbers];
 
 static void fill(int first) {
   for (int i = 0; i < numbers; i++) expected[i] = first + i;
-  move(device, expected, sizeof expected);
+  gpu.copy(device, expected, sizeof expected);
 }
 
 static void check(const char *what) {
   int got[numbers];
-  move(got, device, sizeof got);
+  gpu.copy(got, device, sizeof got);
   for (int i = 0; i < numbers; i++)
     CHECK(got[i] == expected[i], "%s: %d at %d, expected %d", what, got[i], i, expected[i]);
 }
@@ -51,7 +33,7 @@ static void test_gaps(void) {
   MPI_Ibcast(device + 3, 1, column, 0, MPI_COMM_WORLD, &request);
   MPI_Type_free(&column);
   for (int i = 0; i < numbers; i++)
-    if (i % 10 != 3) expected[i] = -i, move(&device[i], &expected[i], sizeof(int));
+    if (i % 10 != 3) expected[i] = -i, gpu.copy(&device[i], &expected[i], sizeof(int));
     else expected[i] = i;
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   check("gaps");
@@ -73,14 +55,18 @@ static void test_neighbors(void) {
   MPI_Comm_free(&ring);
 }
 
-/* Managed memory is used where it is. */
-static void test_managed(void) {
-  double *shared = managed();
-  const unsigned long before = copies();
+/* Memory that device and processor can access is used where it is; also when the kernel reads it for a peer. */
+static void test_shared(double *shared, const char *kind) {
+  const int count = (int)(GPU_MANAGED_BYTES / sizeof *shared) / world_size;
+  const unsigned long before = gpu.copies != NULL ? gpu.copies() : 0;
   shared[0] = world_rank + 1;
   MPI_Allreduce(MPI_IN_PLACE, shared, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  CHECK(shared[0] == world_size * (world_size + 1) / 2, "managed memory: %g", shared[0]);
-  CHECK(copies() == before, "managed memory was copied");
+  CHECK(shared[0] == world_size * (world_size + 1) / 2, "%s memory: %g", kind, shared[0]);
+  for (int i = 0; i < count; i++) shared[(size_t)world_rank * count + i] = 1000 * world_rank + i;
+  MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, shared, count, MPI_DOUBLE, MPI_COMM_WORLD);
+  for (int i = 0; i < count * world_size; i++)
+    CHECK(shared[i] == 1000 * (i / count) + i % count, "%s memory: %g at %d", kind, shared[i], i);
+  CHECK(gpu.copies == NULL || gpu.copies() == before, "%s memory was copied", kind);
 }
 
 /* The root receives less than is sent: the data that fits, and an error. */
@@ -106,6 +92,11 @@ static void test_failing(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+static void load(const char *path) {
+  const char *fault = gpu_load(path);
+  CHECK(fault == NULL, "%s", fault);
+}
+
 int main(int argc, char **argv) {
   int one = 1, sum;
   CHECK(argc == 3, "usage: devices before|after|off LIBRARY");
@@ -114,16 +105,20 @@ int main(int argc, char **argv) {
   MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   CHECK(sum == world_size, "sum %d", sum);
   if (strcmp(argv[1], "after") == 0) load(argv[2]);
-  else CHECK((queries() == 0) == (strcmp(argv[1], "off") == 0), "%lu queries", queries());
+  else if (gpu.queries != NULL)
+    CHECK((gpu.queries() == 0) == (strcmp(argv[1], "off") == 0), "%lu queries", gpu.queries());
   if (strcmp(argv[1], "off") == 0) return done();
 
-  device = allocate_on_device(sizeof expected);
+  device = gpu.allocate(sizeof expected);
   CHECK(device != NULL, "no device memory");
   test_gaps();
   test_neighbors();
-  test_managed();
+  if (gpu.managed() != NULL) test_shared(gpu.managed(), "managed");
+  double *pinned = gpu.pinned(GPU_MANAGED_BYTES);
+  test_shared(pinned, "pinned");
+  gpu.unpin(pinned);
   test_lengths();
-  test_failing();
-  free_on_device(device);
+  if (gpu.copies != NULL) test_failing();
+  gpu.free(device);
   return done();
 }

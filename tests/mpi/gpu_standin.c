@@ -2,7 +2,7 @@
 /* Stands in for libcuda.so.1, and for libamdhip64.so if HIP is defined: the functions that the shim calls, and an
    allocator for tests. Its device memory faults when the processor touches it, as a GPU's does. The same pages are
    mapped a second time, at an address that only this library knows: it copies there. */
-#include "gpu_standin.h"
+#include "gpu.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #define ROOM_BYTES ((size_t)1 << 28)
 
 static char *device, *mirror;
-static char managed[4096];
+static char managed[GPU_MANAGED_BYTES];
 static size_t used_bytes;
 static int live, streams, pushed;
 static unsigned long copied, asked;
@@ -47,7 +47,7 @@ static int copy(void *to, const void *from, size_t bytes) {
 
 /* ---- for tests ------------------------------------------------------------------------------------------------ */
 
-void *standin_allocate(size_t bytes) {
+void *gpu_allocate(size_t bytes) {
   void *found = NULL;
   pthread_mutex_lock(&mutex);
   if (live == 0) used_bytes = 0;
@@ -60,21 +60,24 @@ void *standin_allocate(size_t bytes) {
   return found;
 }
 
-void standin_free(void *at) {
+void gpu_free(void *at) {
   pthread_mutex_lock(&mutex);
   if (at != NULL) live--;
   pthread_mutex_unlock(&mutex);
 }
 
-void *standin_managed(void) { return managed; }
+void *gpu_managed(void) { return managed; }
 
-void standin_copy(void *to, const void *from, size_t bytes) { memcpy(real(to), real(from), bytes); }
+void *gpu_pinned(size_t bytes) { return malloc(bytes); }
+void gpu_unpin(void *at) { free(at); }
 
-unsigned long standin_queries(void) { return __atomic_load_n(&asked, __ATOMIC_RELAXED); }
+void gpu_copy(void *to, const void *from, size_t bytes) { memcpy(real(to), real(from), bytes); }
 
-unsigned long standin_copies(void) { return __atomic_load_n(&copied, __ATOMIC_RELAXED); }
+unsigned long gpu_queries(void) { return __atomic_load_n(&asked, __ATOMIC_RELAXED); }
 
-int standin_left_open(void) {
+unsigned long gpu_copies(void) { return __atomic_load_n(&copied, __ATOMIC_RELAXED); }
+
+int gpu_left_open(void) {
   return __atomic_load_n(&streams, __ATOMIC_RELAXED) + __atomic_load_n(&pushed, __ATOMIC_RELAXED);
 }
 

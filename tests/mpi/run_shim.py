@@ -55,6 +55,7 @@ def arguments():
     parser.add_argument("--setting", action="append", default=[], help="NAME=value for the ranks")
     parser.add_argument("--abi", help="the program is of MPI's standard ABI, and its libmpi_abi.so.1 lies here")
     parser.add_argument("--launch-option", action="append", default=[])
+    parser.add_argument("--needs", metavar="FILE", help="the test is skipped where this file of a device is missing")
     parser.add_argument("--nodes", help="ranks of each node, as in 3,2: nodes in namespaces, joined by TCP (openmpi)")
     parser.add_argument("--argument", action="append", default=[], help="for the program")
     parser.add_argument("--without", choices=["first", "last"], help="the rank without the shim (modes lacks, overdue)")
@@ -291,6 +292,9 @@ def check_none_taken(result):
 
 def main():
     options = arguments()
+    if options.needs and not os.path.exists(options.needs):
+        print(f"skipped: this machine has no {options.needs}")
+        sys.exit(77)
     with on_nodes(options):
         check_result(options)
 

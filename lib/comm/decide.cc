@@ -8,7 +8,7 @@
 #include "comm/comm.h"
 #include "exec/latency.h"
 #include "exec/latency_reductions.h"
-#include "mem/processor.h"
+#include "mem/shared_stores.h"
 
 namespace coll::comm {
 
@@ -40,7 +40,7 @@ tune::Situation Comm::situation(const Call& call) const {
           .in_place = in_place(),
           .mapped = heaps_are_shared_ && call.bytes() >= tune::shared_heap_min_bytes,
           .huge_pages = huge_pages_,
-          .rfo_free = mem::processor().has_rfo_free_stores(),
+          .rfo_free = mem::has_rfo_free_stores(),
           .core_cache_bytes = machine_->l2.size_bytes,
           .cache_bytes = cache_bytes_,
           .processor = machine_->processor,

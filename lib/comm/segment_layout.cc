@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "mem/huge_pages.h"
-#include "mem/processor.h"
+#include "mem/shared_stores.h"
 #include "topo/hierarchy.h"
 #include "transport/segment.h"
 #include "transport/shared_file.h"
@@ -34,7 +34,7 @@ constexpr size_t slots_in_half(size_t slot, bool of_request) {
 // The offset of staging within its page. With RFO-free stores it is 16, the offset of large malloc() blocks: rep movsb
 // is fastest if staging and user buffers have the same alignment. Other processors copy with vectors and were measured
 // with page-aligned staging.
-size_t behind_page() { return mem::processor().has_rfo_free_stores() ? 16 : 0; }
+size_t behind_page() { return mem::has_rfo_free_stores() ? 16 : 0; }
 
 }  // namespace
 

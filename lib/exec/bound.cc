@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "mem/processor.h"
+#include "mem/shared_stores.h"
 
 namespace coll::exec {
 
@@ -75,7 +75,6 @@ void Bound::compile_loops() {
 }
 
 void Bound::find_stored_first(int rank) {
-  const mem::Processor& here = mem::processor();
   size_t left = prefetched_bytes(plan_->synchronizing);
   bool more = true;
   for (uint64_t iteration = 0; more && left > 0; iteration++) {
@@ -85,9 +84,8 @@ void Bound::find_stored_first(int rank) {
         const bool stores = in.kind == Kind::copy || in.kind == Kind::reduce;
         if (!stores || in.when == plan::When::direct) continue;
         const plan::Extent extent = in.geometry->at(iteration);
-        // rep movsb stores without a read-for-ownership, so a prefetch would gain nothing.
-        if (in.kind == Kind::copy && in.destinations == 1 && here.has_rfo_free_stores() &&
-            extent.length * element_bytes_ >= here.rep_movsb_store_min_bytes)
+        if (in.kind == Kind::copy && in.destinations == 1 &&
+            mem::writes_without_prefetch(extent.length * element_bytes_))
           continue;
         for (int d = 0; d < in.destinations; d++) {
           const Location& to = in.locations[d];

@@ -9,7 +9,6 @@
 
 #include "mem/copy.h"
 #include "mem/fetch.h"
-#include "mem/processor.h"
 #include "transport/arena.h"
 
 namespace coll::exec {
@@ -28,16 +27,7 @@ constexpr uint64_t elsewhere = uint64_t(1) << 63, in_buffer = uint64_t(1) << 62,
 // for its readers: it prefetches the mailbox's lines for write so early that it owns them in time.
 constexpr size_t long_bytes = size_t(1) << 10;
 bool has_out_of_line_payload(const Channel& channel, size_t bytes, bool synchronizing) {
-  const mem::Processor& here = mem::processor();
-  return bytes > (synchronizing ? here.inline_max_bytes_symmetric : here.inline_max_bytes_rooted) &&
-         channel.payloads != nullptr;
-}
-// Whether a payload is stored without a read-for-ownership: with non-temporal stores, or with rep movsb.
-bool stores_without_rfo(const Channel& channel, size_t bytes, bool synchronizing) {
-  const mem::Processor& here = mem::processor();
-  if (bytes < std::min(mem::SharedStores::least_bytes, here.rep_movsb_no_rfo_min_bytes)) return false;
-  if (channel.team->stores.stream(bytes)) return true;
-  return here.has_rfo_free_stores() && (!synchronizing || bytes >= here.rep_movsb_store_min_bytes);
+  return bytes > mem::most_bytes_in_place(synchronizing) && channel.payloads != nullptr;
 }
 
 // Payload of a mailbox whose data is elsewhere in the segment, at this offset from the writer's first mailbox.
@@ -126,7 +116,7 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   if (bytes >= mem::SharedStores::least_bytes && stores.is_due()) stores.measure(mailbox.sequence);
   const bool out_of_line = has_out_of_line_payload(channel, bytes, synchronizing);
   char* payload = out_of_line ? channel.allocate_payload(bytes) : mailbox.payload;
-  if (stores_without_rfo(channel, bytes, synchronizing)) {
+  if (stores.writes_without_rfo(bytes, synchronizing)) {
     const bool streams = stores.stream(bytes);
     mem::copy_shared(payload, own.data, own.bytes, streams);
     if (own.more_bytes != 0) mem::copy_shared(payload + own.bytes, own.more, own.more_bytes, streams);
@@ -227,7 +217,7 @@ constexpr int most_ranks = 64;
 [[gnu::noinline]] void ask_for_long(Channel& channel, bool synchronizing, size_t bytes) {
   const mem::SharedStores& stores = channel.team->stores;
   const bool measures = bytes >= mem::SharedStores::least_bytes && stores.is_next_due();
-  if (measures || stores_without_rfo(channel, bytes, synchronizing)) return;
+  if (measures || stores.writes_without_rfo(bytes, synchronizing)) return;
   Mailbox& next = channel.next_mailbox();
   mem::fetch_for_writing(&next, sync::line_bytes);
   if (!has_out_of_line_payload(channel, bytes, synchronizing))

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "exec/neighbor_exchange_table.h"
-#include "exec/store_staged.h"
 #include "exec/wait.h"
 #include "mem/copy.h"
 #include "mem/fetch.h"
@@ -224,7 +223,7 @@ void NeighborExchange::stage(Out& out, uint64_t consumed) {
     char* to = out.window + at;
     visit(sent_, out, out.position, now, [&](const char* from, size_t bytes) {
       if (bytes <= sync::line_bytes) mem::copy(to, from, bytes);
-      else store_staged(channel_->team->stores, to, from, bytes);
+      else channel_->team->stores.write(to, from, bytes);
       to += bytes;
     });
     left -= now;

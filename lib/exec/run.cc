@@ -6,9 +6,7 @@
 #include <new>
 #include <optional>
 
-#include "exec/store_staged.h"
 #include "exec/wait.h"
-#include "mem/processor.h"
 #include "sync/clock.h"
 #include "sync/system_wait.h"
 #include "transport/arena.h"
@@ -101,7 +99,7 @@ void Run::end() {
   const char* next = channel_->next_staging(plan.staging_bytes);
   if (next == nullptr) return;
   for (const Bound::Stored& stored : bound_->stored_first())
-    if (!channel_->team->stores.stream(stored.bytes)) mem::fetch_for_writing(next + stored.offset, stored.bytes);
+    channel_->team->stores.prepare(next + stored.offset, stored.bytes);
 }
 
 coll_status Run::finish() {
@@ -399,32 +397,9 @@ void Run::copy_blocks(const Instruction& in, const Extent& extent, uint64_t inde
 void Run::copy_here(int shared, bool stream, char* first, char* second, const char* source, size_t bytes) const {
   if (shared == 0) return copy_local(first, second, source, bytes, stream);
   mem::SharedStores& stores = channel_->team->stores;
-  if (second == nullptr) return store_staged(stores, first, source, bytes);
-  char* staged = shared == 1 ? first : second;
-  stores.count(bytes);
-  if (stores.stream(bytes)) {
-    mem::copy_shared(staged, source, bytes, true);
-    return mem::copy(shared == 1 ? second : first, source, bytes);
-  }
-  mem::write_in_steps(staged, bytes, [&](size_t at, size_t length) {
-    copy_local(first + at, second + at, source + at, length, false);
-  });
-}
-
-// Reduces to memory that cores behind another L3 read, with non-temporal stores. If the destination is also a source,
-// its lines are in this core's caches anyway: ordinary stores then.
-void Run::reduce_non_temporal(bool from_right, char* to, const void** sources, int count, size_t elements) const {
-  alignas(sync::line_bytes) char piece[size_t(8) << 10];
-  const size_t most = sizeof piece / element_bytes_;
-  if (most == 0 || std::find(sources, sources + count, to) != sources + count)
-    return combine(from_right, to, nullptr, sources, count, elements);
-  for (size_t length; elements > 0; elements -= length) {
-    length = std::min(most, elements);
-    combine(from_right, piece, nullptr, sources, count, length);
-    mem::copy_shared(to, piece, length * element_bytes_, true);
-    to += length * element_bytes_;
-    for (int s = 0; s < count; s++) sources[s] = static_cast<const char*>(sources[s]) + length * element_bytes_;
-  }
+  if (second == nullptr) return stores.write(first, source, bytes);
+  if (shared == 2) std::swap(first, second);
+  stores.write(first, second, source, bytes);
 }
 
 bool Run::reduce(const Instruction& in, uint64_t index) {
@@ -448,15 +423,13 @@ bool Run::reduce(const Instruction& in, uint64_t index) {
 
 void Run::reduce_here(int shared, bool from_right, char* first, char* second, const void** sources, int count,
                       size_t elements) const {
-  const size_t bytes = elements * element_bytes_;
   if (second == first) second = nullptr;  // the view is direct: the result is stored there already
-  if (shared != 0 && channel_->team->stores.stream(bytes)) {
-    if (second == nullptr) return reduce_non_temporal(from_right, first, sources, count, elements);
-    if (shared == 1) std::swap(first, second);
-    combine(from_right, first, nullptr, sources, count, elements);
-    return mem::copy_shared(second, first, bytes, true);
-  }
-  combine(from_right, first, second, sources, count, elements);
+  if (shared == 0) return combine(from_right, first, second, sources, count, elements);
+  if (shared == 2 && second != nullptr) std::swap(first, second);
+  channel_->team->stores.reduce(first, second, sources, count, elements, element_bytes_,
+                                [&](char* to, char* also_to, const void* const* from, size_t length) {
+                                  combine(from_right, to, also_to, from, count, length);
+                                });
 }
 
 }  // namespace coll::exec

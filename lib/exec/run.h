@@ -113,7 +113,6 @@ class Run {
   void copy_here(int shared, bool stream, char* first, char* second, const char* source, size_t bytes) const;
   void reduce_here(int shared, bool from_right, char* first, char* second, const void** sources, int count,
                    size_t elements) const;
-  void reduce_non_temporal(bool from_right, char* to, const void** sources, int count, size_t elements) const;
   void combine(bool from_right, void* first, void* second, const void* const* sources, int count,
                size_t elements) const {
     if (from_right) arguments_.reducer->from_right(first, second, sources, count, elements);
@@ -200,14 +199,8 @@ class Run {
 
 // Copies source to first and, unless null, to second; skips a destination that is the source.
 inline void copy_local(char* first, char* second, const char* source, size_t bytes, bool stream) {
-  if (second != nullptr) {
-    if (first == source && second == source) return;
-    if (first == source) mem::copy(second, source, bytes);
-    else if (second == source) mem::copy(first, source, bytes);
-    else mem::copy2(first, second, source, bytes);
-  } else if (first != source) {
-    mem::copy(first, source, bytes, stream ? mem::Stores::non_temporal : mem::Stores::temporal);
-  }
+  if (second != nullptr) mem::copy_both(first, second, source, bytes);
+  else if (first != source) mem::copy(first, source, bytes, stream ? mem::Stores::non_temporal : mem::Stores::temporal);
 }
 
 }  // namespace coll::exec

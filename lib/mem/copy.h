@@ -67,6 +67,14 @@ void copy_streaming(void* dst, const void* src, size_t bytes);
 // One load, two stores: fills a private buffer and a shared one at once. dst1 and dst2 must not overlap.
 void copy2(void* dst1, void* dst2, const void* src, size_t bytes);
 
+// The same for destinations either of which may be the source, which is then skipped.
+inline void copy_both(char* first, char* second, const char* source, size_t bytes) {
+  if (first == source && second == source) return;
+  if (first == source) copy(second, source, bytes);
+  else if (second == source) copy(first, source, bytes);
+  else copy2(first, second, source, bytes);
+}
+
 inline void copy(void* dst, const void* src, size_t bytes, Stores stores) {
   stores == Stores::temporal ? copy(dst, src, bytes) : copy_streaming(dst, src, bytes);
 }

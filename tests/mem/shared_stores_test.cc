@@ -183,5 +183,61 @@ TEST(SharedStores, MeasureSeldomWhileAllAgree) {
   }
 }
 
+std::vector<char> numbered(size_t bytes, int first) {
+  std::vector<char> data(bytes);
+  for (size_t i = 0; i < bytes; i++) data[i] = char(int(i) * 7 + first);
+  return data;
+}
+
+TEST(SharedStores, WriteTheSameWithEveryKindOfStore) {
+  for (const bool streams : {false, true})
+    for (const size_t bytes : {size_t(1), size_t(4095), size_t(4096), size_t(10'001), size_t(70'000)}) {
+      SharedStores stores;
+      stores.pin(streams);
+      const std::vector<char> source = numbered(bytes, 1);
+      std::vector<char> shared(bytes), both(bytes), own(bytes), in_place = source;
+      stores.write(shared.data(), source.data(), bytes);
+      stores.write(both.data(), own.data(), source.data(), bytes);
+      EXPECT_EQ(shared, source) << bytes;
+      EXPECT_EQ(both, source) << bytes;
+      EXPECT_EQ(own, source) << bytes;
+      std::ranges::fill(shared, 0);
+      stores.write(shared.data(), in_place.data(), in_place.data(), bytes);
+      EXPECT_EQ(shared, source) << bytes;
+      EXPECT_EQ(in_place, source) << bytes;
+    }
+}
+
+// Sums `element_bytes` numbers at a time, so an element that is divided gives a wrong count.
+TEST(SharedStores, ReduceTheSameWithEveryKindOfStore) {
+  for (const bool streams : {false, true})
+    for (const size_t element_bytes : {size_t(1), size_t(24), size_t(9000)})
+      for (const bool in_place : {false, true}) {
+        SharedStores stores;
+        stores.pin(streams);
+        const size_t elements = 40'000 / element_bytes, bytes = elements * element_bytes;
+        const std::vector<char> left = numbered(bytes, 1), right = numbered(bytes, 5);
+        std::vector<char> expected(bytes);
+        for (size_t i = 0; i < bytes; i++) expected[i] = char(left[i] + right[i]);
+        size_t combined = 0;
+        const auto sum = [&](char* first, char* second, const void* const* sources, size_t count) {
+          combined += count;
+          for (size_t i = 0; i < count * element_bytes; i++) {
+            first[i] = char(static_cast<const char*>(sources[0])[i] + static_cast<const char*>(sources[1])[i]);
+            if (second != nullptr) second[i] = first[i];
+          }
+        };
+        for (const bool keeps : {false, true}) {
+          std::vector<char> shared = in_place ? left : std::vector<char>(bytes), own(bytes);
+          const void* sources[] = {in_place ? shared.data() : left.data(), right.data()};
+          combined = 0;
+          stores.reduce(shared.data(), keeps ? own.data() : nullptr, sources, 2, elements, element_bytes, sum);
+          EXPECT_EQ(shared, expected) << element_bytes << streams << in_place << keeps;
+          EXPECT_EQ(own, keeps ? expected : std::vector<char>(bytes)) << element_bytes << streams << in_place;
+          EXPECT_EQ(combined, elements);
+        }
+      }
+}
+
 }  // namespace
 }  // namespace coll::mem

@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "mem/huge_pages.h"
 #include "mem/processor.h"
+#include "mem/shared_stores.h"
 #include "model/cost.h"
 #include "model/fingerprint.h"
 #include "model/machines.h"
@@ -87,7 +88,7 @@ tune::Situation layout_situation(const topo::Machine& machine, const topo::Hiera
           .levels = hierarchy.levels(),
           .oversubscribed = size_t(hierarchy.ranks()) > machine.pus.size(),
           .huge_pages = running && may_be_huge && mem::HugePages::are_to_be_had(),
-          .rfo_free = (running || mem::forced_profile() != nullptr) && mem::processor().has_rfo_free_stores(),
+          .rfo_free = (running || mem::forced_profile() != nullptr) && mem::has_rfo_free_stores(),
           .core_cache_bytes = machine.l2.size_bytes,
           .cache_bytes = topo::available_cache_bytes(machine, hierarchy.places()),
           .processor = machine.processor};

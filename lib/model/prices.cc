@@ -381,7 +381,8 @@ Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& request
   }
   const bool waits_for_results = row.collective == "bcast" || plan::is_reduction(collective_of(row));
   const double idle_us = waits_for_results ? not_hidden * copying_us : 0;
-  terms.transfer_us += std::max(all_us + idle_us - copying_us, 0.0);
+  // While a copy waits for a page's lock, other copies use the links.
+  terms.transfer_us += std::max(all_us + idle_us - copying_us - terms.lock_us, 0.0);
   const Terms staging = transfer(staged_us);
   const double rounds =
       row.reads.k && row.collective != "bcast" ? std::ceil(double(on.ranks()) / std::max(knobs.k, 1)) : 1;

@@ -23,13 +23,15 @@ struct StreamFunctions {
   int (*synchronize)(void *stream);
 };
 
-// Calls copy(part, stream), which returns the same, for all parts, and waits for them. They get a stream of their own:
-// the default stream would wait for kernels of the program that may wait for this rank. Returns the first error code.
+// Calls copy(part, stream), which returns the same, for all parts, and waits for them. They get a stream of their own,
+// which waits for the program's default stream: a cudaMemcpy() of a few kilobytes to the device returns when the data
+// is in a buffer of the driver, not when it has arrived. The program's other streams do not wait for it. Returns the
+// first error code.
 template <typename Copy>
 int on_own_stream(const StreamFunctions &functions, std::span<const Part> parts, Copy copy) {
-  constexpr unsigned independent_of_others = 1;  // CU_STREAM_NON_BLOCKING, hipStreamNonBlocking
+  constexpr unsigned after_the_default_stream = 0;  // CU_STREAM_DEFAULT, hipStreamDefault
   void *stream = nullptr;
-  int result = functions.create(&stream, independent_of_others);
+  int result = functions.create(&stream, after_the_default_stream);
   if (result != 0) return result;
   for (const Part &part : parts)
     if (result == 0) result = copy(part, stream);

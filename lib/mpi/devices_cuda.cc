@@ -58,6 +58,9 @@ class Cuda final : public DeviceRuntime {
   }
 
   Result copy_in_context(char *to, const char *from, std::span<const Part> parts) const {
+    // In a program compiled with a default stream for each thread, that is the one to wait for.
+    void *const of_this_thread = reinterpret_cast<void *>(2);  // CU_STREAM_PER_THREAD
+    if (const Result result = streams_.synchronize(of_this_thread); result != 0) return result;
     return on_own_stream(streams_, parts, [&](const Part &part, void *stream) {
       return copy_(address(to + part.offset_bytes), address(from + part.offset_bytes), part.bytes, stream);
     });

@@ -60,18 +60,45 @@ void *gpu_allocate(size_t bytes) {
   return found;
 }
 
-void gpu_free(void *at) {
-  pthread_mutex_lock(&mutex);
-  if (at != NULL) live--;
-  pthread_mutex_unlock(&mutex);
-}
-
 void *gpu_managed(void) { return managed; }
 
 void *gpu_pinned(size_t bytes) { return malloc(bytes); }
 void gpu_unpin(void *at) { free(at); }
 
-void gpu_copy(void *to, const void *from, size_t bytes) { memcpy(real(to), real(from), bytes); }
+/* As CUDA does with data of a few kilobytes: they are copied to the device later, but before later work of the default
+   stream, and of those that wait for it. */
+static struct {
+  void *to, *data;
+  size_t bytes;
+} pending;
+
+static void finish_pending(void) {
+  pthread_mutex_lock(&mutex);
+  if (pending.data != NULL) memcpy(real(pending.to), pending.data, pending.bytes);
+  free(pending.data);
+  pending.data = NULL;
+  pthread_mutex_unlock(&mutex);
+}
+
+void gpu_free(void *at) {
+  finish_pending();
+  pthread_mutex_lock(&mutex);
+  if (at != NULL) live--;
+  pthread_mutex_unlock(&mutex);
+}
+
+void gpu_copy(void *to, const void *from, size_t bytes) {
+  finish_pending();
+  void *later = is_device(to) && bytes <= 65536 ? malloc(bytes) : NULL;
+  if (later == NULL) {
+    memcpy(real(to), real(from), bytes);
+    return;
+  }
+  memcpy(later, real(from), bytes);
+  pthread_mutex_lock(&mutex);
+  pending.to = to, pending.data = later, pending.bytes = bytes;
+  pthread_mutex_unlock(&mutex);
+}
 
 unsigned long gpu_queries(void) { return __atomic_load_n(&asked, __ATOMIC_RELAXED); }
 
@@ -85,7 +112,7 @@ int gpu_left_open(void) {
 
 static int open_stream(void **stream, unsigned flags) {
   static char one;
-  if (flags != 1) return 1; /* the default stream, or one that waits for it */
+  if (flags == 0) finish_pending(); /* it waits for the default stream */
   __atomic_fetch_add(&streams, 1, __ATOMIC_RELAXED);
   *stream = &one;
   return 0;
@@ -121,7 +148,7 @@ int cuCtxPopCurrent_v2(void **context) { return __atomic_fetch_sub(&pushed, 1, _
 int cuDevicePrimaryCtxRetain(void **context, int ordinal) { return (void)ordinal, *context = NULL, 101; }
 int cuStreamCreate(void **stream, unsigned flags) { return open_stream(stream, flags); }
 int cuStreamDestroy_v2(void *stream) { return close_stream(stream); }
-int cuStreamSynchronize(void *stream) { return stream == NULL; }
+int cuStreamSynchronize(void *stream) { return stream == NULL; } /* or 2: that of the thread, which is idle */
 int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, void *stream) {
   /* As of a driver whose device is lost. */
   if (stream == NULL || getenv("STANDIN_FAILS") != NULL) return 999;

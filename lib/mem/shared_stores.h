@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How one rank stores data that others read: it writes or reduces into shared memory, and prepares memory that it will
-// store to. Lines that a far core has read, behind another last-level cache or socket,
-// need a slow read-for-ownership before they are written, a few at a time. Non-temporal stores need none, and a far
-// reader finds the data in memory no later than in the writer's cache. A near reader takes twice as long to get them
-// from memory.
+// store to. Lines that a far core has read, behind another last-level cache or socket, need a slow read-for-ownership
+// before they are written, a few at a time. Non-temporal stores need none, and a far reader finds the data in memory no
+// later than in the writer's cache. A near reader takes twice as long to get them from memory.
 //
 // A rank does not know where its readers are, and a hypervisor may move cores: it periodically measures how long it
 // takes to regain ownership of a line. If that takes as long as a load from memory, it uses non-temporal stores. Peers

@@ -11,7 +11,6 @@
 #include "exec/compiled_loop.h"
 #include "exec/reducer.h"
 #include "mem/copy.h"
-#include "mem/fetch.h"
 
 namespace coll::exec {
 

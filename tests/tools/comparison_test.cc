@@ -41,6 +41,13 @@ Candidate candidate(plan::Collective collective, const char* text) {
   return made;
 }
 
+TEST(Comparisons, TheTimeUntilTheResultIsReadDecides) {
+  Comparison of{.candidates = {{}, {}}};
+  of.candidates[0].timing = {.us = 1, .used_us = 5, .kept = 3};
+  of.candidates[1].timing = {.us = 2, .used_us = 4, .kept = 3};
+  EXPECT_EQ(of.winner(), 1);
+}
+
 TEST(Comparisons, SlowCandidatesAreDroppedAndTheFirstMayStay) {
   std::vector<int> cpus = allowed_cpus();
   if (cpus.size() < 2) GTEST_SKIP() << "needs two processors";
@@ -70,7 +77,7 @@ TEST(Comparisons, SlowCandidatesAreDroppedAndTheFirstMayStay) {
 TEST(Comparisons, TheHandWrittenPathMayBeLeftOut) {
   const plan::Collective bcast = plan::Collective::bcast;
   Comparison comparison{bcast, 2, 4096, {{}, candidate(bcast, "flat_read"), candidate(bcast, "knomial")}};
-  for (size_t i = 0; i < 3; i++) comparison.candidates[i].timing = {.us = double(i + 1), .kept = 1};
+  for (size_t i = 0; i < 3; i++) comparison.candidates[i].timing = {.used_us = double(i + 1), .kept = 1};
   EXPECT_EQ(comparison.winner(), 0);
   EXPECT_EQ(comparison.winner(false), 1);
 }

@@ -121,6 +121,19 @@ TEST_F(Rounds, RehearsalsAreNotTimed) {
   EXPECT_EQ(result.samples, 6u);
 }
 
+TEST_F(Rounds, TheUseOfAResultIsTimedApart) {
+  stage().probes = {{.name = "used",
+                     .timed = [&](int self) { return counter(self)++, ""; },
+                     .use = [&](int self) { counter(2 + self)++, usleep(300); }},
+                    {.name = "not used", .timed = [&](int) { return usleep(300), ""; }}};
+  const RoundsResult result = measure_rounds(task_, {});
+  EXPECT_EQ(counter(2), counter(0));
+  const Timing &used = result.stages[0].of[0], &not_used = result.stages[0].of[1];
+  EXPECT_LT(used.us, 100);
+  EXPECT_GE(used.used_us, 300);
+  EXPECT_EQ(not_used.used_us, not_used.us);
+}
+
 TEST_F(Rounds, SamplesDelayedByAnotherProcessAreDiscarded) {
   const pid_t busy = fork();
   if (busy == 0) {

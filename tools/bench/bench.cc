@@ -145,26 +145,22 @@ class Rank {
     const size_t count = task.bytes / pattern_.element_bytes();
     const bool root = rank_ == options_.root;
     char* out = task.collective == Collective::bcast && root ? in_ : out_;
-    const bool has_result = results(task.collective) != 0;
+    const bool reads = has_result(task.collective, rank_, options_.root);
     ++seed_;
     pattern_.fill(in_, count * blocks(task.collective, plan::Buffer::send, options_.ranks), seed_, rank_);
     lockstep_start(step_);
     const uint64_t begin = lockstep_ticks();
     if (!call(task.collective, out, count)) return false;
-    if (has_result) look_through(out, task.bytes * blocks(task.collective, plan::Buffer::recv, options_.ranks));
+    if (reads) look_through(out, task.bytes * blocks(task.collective, plan::Buffer::recv, options_.ranks));
     lockstep_record(step_, iteration, begin, lockstep_ticks());
-    if (has_result) wrong_ += count_wrong(task, out, count);
+    if (reads) wrong_ += count_wrong(task, out, count);
     return true;
   }
 
-  // Number of operands of each element of the result; 0 if this rank has no result.
+  // Number of operands of each element of the result, if this rank has one.
   int results(Collective collective) const {
-    const bool root = rank_ == options_.root;
     switch (collective) {
-      case Collective::barrier: return 0;
-      case Collective::bcast: return root ? 0 : 1;
-      case Collective::reduce: return root ? options_.ranks : 0;
-      case Collective::gather: return root ? 1 : 0;
+      case Collective::reduce:
       case Collective::allreduce:
       case Collective::reduce_scatter: return options_.ranks;
       case Collective::scan: return rank_ + 1;

@@ -215,6 +215,7 @@ ordered_json to_json(const Candidate& candidate) {
   return {{"algorithm", text(candidate.choice)},
           {"predicted_us", candidate.predicted_us},
           {"measured_us", candidate.timing.good() ? ordered_json(candidate.timing.us) : ordered_json(nullptr)},
+          {"used_us", candidate.timing.good() ? ordered_json(candidate.timing.used_us) : ordered_json(nullptr)},
           {"kept", candidate.timing.kept},
           {"discarded", candidate.timing.switched + candidate.timing.stray}};
 }

@@ -33,7 +33,7 @@ struct Board {
 };
 
 struct Outcome {
-  uint64_t ticks = 0;
+  uint64_t ticks = 0, used_ticks = 0;
   bool switched = false;
 };
 
@@ -176,8 +176,12 @@ class Process {
     if (possible && (!probe.acts || probe.acts(self_))) {
       const uint64_t begin = lockstep_ticks();
       const std::string problem = probe.timed(self_);
-      outcome.ticks = lockstep_ticks() - begin;
-      outcome.switched = delay_.disturbed(double(outcome.ticks) * lockstep_ns_per_tick() / 1000);
+      outcome.ticks = outcome.used_ticks = lockstep_ticks() - begin;
+      if (probe.use) {
+        probe.use(self_);
+        outcome.used_ticks = lockstep_ticks() - begin;
+      }
+      outcome.switched = delay_.disturbed(double(outcome.used_ticks) * lockstep_ns_per_tick() / 1000);
       note(index, problem);
     }
     lockstep_start(step_);
@@ -223,6 +227,7 @@ Timing timing_of(const Run& run, size_t stage, size_t probe) {
     for (int process = 0; process < run.task.processes; ++process) {
       const Outcome& outcome = run.outcome(stage, round, probe, process);
       sample.us = std::max(sample.us, double(outcome.ticks) * us_per_tick);
+      sample.used_us = std::max(sample.used_us, double(outcome.used_ticks) * us_per_tick);
       sample.switched |= outcome.switched;
     }
     samples.push_back(sample);
@@ -234,7 +239,7 @@ Timing timing_of(const Run& run, size_t stage, size_t probe) {
 
 Timing summarize_samples(const std::vector<Sample>& samples) {
   Timing timing;
-  std::vector<double> us;
+  std::vector<double> us, used_us;
   for (const Sample& sample : samples)
     if (sample.switched) timing.switched++;
     else us.push_back(sample.us);
@@ -247,8 +252,12 @@ Timing summarize_samples(const std::vector<Sample>& samples) {
   // 20th percentile.
   const double most = 1.5 * quantile(us, 0.2);
   while (us.back() > most) us.pop_back(), timing.stray++;
+  for (const Sample& sample : samples)
+    if (!sample.switched && sample.us <= most) used_us.push_back(sample.used_us);
+  std::ranges::sort(used_us);
   timing.kept = uint32_t(us.size());
   timing.us = quantile(us, 0.5);
+  timing.used_us = quantile(used_us, 0.5);
   timing.low_us = quantile(us, 0.25);
   timing.high_us = quantile(us, 0.75);
   return timing;

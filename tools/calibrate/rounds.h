@@ -18,12 +18,14 @@ struct Probe {
   std::function<bool(int process)> acts;            // whether the process is timed; null: all are; the others wait
   std::function<std::string(int process)> prepare;  // runs in all processes, untimed; null: nothing; "" or an error
   std::function<std::string(int process)> timed;    // runs in the processes that are timed
+  std::function<void(int process)> use;             // directly after `timed`: uses its result; null: nothing
 };
 
 // The time of a probe.
 struct Timing {
   std::string problem;             // "", or why the probe is impossible here
   double us = 0;                   // median of the kept samples; a sample is the time of the slowest process
+  double used_us = 0;              // the same until every process has used the result, from the start on
   double low_us = 0, high_us = 0;  // quartiles of the kept samples
   uint32_t kept = 0, switched = 0,
            stray = 0;  // discarded: another process ran on the core; outlier
@@ -68,6 +70,7 @@ struct RoundsResult {
 struct Sample {
   double us = 0;
   bool switched = false;
+  double used_us = 0;
 };
 Timing summarize_samples(const std::vector<Sample>& samples);
 

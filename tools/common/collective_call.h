@@ -14,6 +14,18 @@ inline size_t blocks(plan::Collective collective, plan::Buffer buffer, int ranks
   return plan::has_blocks(collective, buffer) ? size_t(ranks) : 1;
 }
 
+// Whether the call stores a result in the rank's receive buffer.
+inline bool has_result(plan::Collective collective, int rank, int root) {
+  switch (collective) {
+    case plan::Collective::barrier: return false;
+    case plan::Collective::bcast: return rank != root;
+    case plan::Collective::reduce:
+    case plan::Collective::gather: return rank == root;
+    case plan::Collective::exscan: return rank > 0;
+    default: return true;
+  }
+}
+
 // The buffer of a broadcast is `out`. `count` is that of the vector, or of one block.
 struct CollectiveCall {
   plan::Collective collective = plan::Collective::barrier;

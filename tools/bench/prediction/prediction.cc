@@ -43,7 +43,7 @@ struct Cell {
   double error() const { return off(comparison.candidates.front().predicted_us); }
   double drift() const { return selected.expected_us > 0 ? off(selected.expected_us) : -1; }
   const Candidate& best() const { return comparison.candidates[size_t(comparison.winner())]; }
-  double ratio() const { return comparison.candidates.front().timing.us / best().timing.us; }
+  double ratio() const { return comparison.candidates.front().timing.used_us / best().timing.used_us; }
 
  private:
   double off(double us) const { return std::abs(us / comparison.candidates.front().timing.us - 1); }
@@ -161,7 +161,8 @@ void print_json(const Predictions& of) {
       others.push_back(
           {{"algorithm", text(candidate.choice)},
            {"predicted_us", candidate.predicted_us},
-           {"measured_us", candidate.timing.good() ? ordered_json(candidate.timing.us) : ordered_json(nullptr)}});
+           {"measured_us", candidate.timing.good() ? ordered_json(candidate.timing.us) : ordered_json(nullptr)},
+           {"used_us", candidate.timing.good() ? ordered_json(candidate.timing.used_us) : ordered_json(nullptr)}});
     points.push_back({{"collective", plan::name(cell.comparison.collective)},
                       {"bytes", cell.comparison.bytes},
                       {"calibrated_us", cell.selected.expected_us},

@@ -67,7 +67,7 @@ void summarize(Decisions& made) {
     if (winner < 0) continue;
     made.timed++;
     const Timing& first = comparison.candidates.front().timing;
-    made.first_was_best += first.good() && first.us <= 1.1 * comparison.candidates[size_t(winner)].timing.us;
+    made.first_was_best += first.good() && first.used_us <= 1.1 * comparison.candidates[size_t(winner)].timing.used_us;
   }
   std::ranges::sort(errors);
   if (!errors.empty()) made.median_error = errors[errors.size() / 2];

@@ -134,13 +134,16 @@ Stage stage_of(const Comparison& comparison, Exchange& exchange, Rank& rank, con
     const size_t input = comparison.bytes * blocks(comparison.collective, plan::Buffer::send, comparison.ranks);
     const size_t output = comparison.bytes * blocks(comparison.collective, plan::Buffer::recv, comparison.ranks);
     probe.prepare = [=, &rank](int) {
-      // A program does the same: it reads the last result and writes the next input.
-      if (has_input) look_through(rank.out, output), rewrite(rank.in, input);
+      if (has_input) rewrite(rank.in, input);
       return std::string();
     };
     probe.timed = [=, &comparison, &rank](int self) {
       return perform(call_of(comparison, rank, self), rank.comms[i]) == COLL_OK ? std::string()
                                                                                 : std::string(coll_last_error());
+    };
+    // An algorithm pays for the caches in which it leaves the result.
+    probe.use = [=, collective = comparison.collective, &rank](int self) {
+      if (has_result(collective, self, 0)) look_through(rank.out, output);
     };
     stage.probes.push_back(std::move(probe));
   }
@@ -158,7 +161,7 @@ int Comparison::winner(bool with_latency) const {
   for (size_t i = 0; i < candidates.size(); ++i)
     if (const Candidate& of = candidates[i];
         of.in_every_phase && of.timing.good() && (with_latency || of.choice.algorithm != nullptr))
-      if (best < 0 || of.timing.us < candidates[size_t(best)].timing.us) best = int(i);
+      if (best < 0 || of.timing.used_us < candidates[size_t(best)].timing.used_us) best = int(i);
   return best;
 }
 
@@ -188,7 +191,7 @@ std::vector<double> combine_phases(const std::vector<std::vector<double>>& times
 
 namespace {
 
-// The candidates that are left in a comparison, and their times in the phases so far.
+// The candidates that are left in a comparison, and their times, including the use of the results, in the phases so far.
 struct Remaining {
   std::vector<std::vector<double>> times;  // [phases][candidates]
   std::vector<size_t> in;
@@ -199,11 +202,15 @@ struct Remaining {
     for (size_t i = 0; i < in.size(); ++i) {
       Timing& all = candidates[in[i]].timing;
       const Timing& of = result.of[i];
-      now[in[i]] = of.good() ? of.us : 0;
+      now[in[i]] = of.good() ? of.used_us : 0;
       all.switched += of.switched, all.stray += of.stray, all.kept += of.kept;
-      all.low_us = of.good() ? of.low_us / of.us : all.low_us;  // of the last phase, relative to its median
-      all.high_us = of.good() ? of.high_us / of.us : all.high_us;
-      if (!of.good()) all.problem = of.problem;
+      if (of.good()) {  // of the last phase, relative to its time with the use of the result
+        all.us = of.us / of.used_us;
+        all.low_us = of.low_us / of.used_us;
+        all.high_us = of.high_us / of.used_us;
+      } else {
+        all.problem = of.problem;
+      }
     }
     const std::vector<double> so_far = combine_phases(times);
     double best = 0;
@@ -216,12 +223,12 @@ struct Remaining {
   }
 
   void store_times(std::vector<Candidate>& candidates) const {
-    const std::vector<double> us = combine_phases(times);
-    for (size_t i = 0; i < us.size(); ++i) {
+    const std::vector<double> used_us = combine_phases(times);
+    for (size_t i = 0; i < used_us.size(); ++i) {
       Timing& of = candidates[i].timing;
-      of.us = us[i];
-      of.low_us *= us[i], of.high_us *= us[i];
-      if (us[i] > 0) of.problem.clear();
+      of.used_us = used_us[i];
+      of.us *= used_us[i], of.low_us *= used_us[i], of.high_us *= used_us[i];
+      if (used_us[i] > 0) of.problem.clear();
       else of.kept = 0;
     }
   }

@@ -28,7 +28,8 @@ struct Comparison {
   int ranks = 2;
   size_t bytes = 0;  // of the vector, or of one block
   std::vector<Candidate> candidates;
-  // Index of the fastest candidate that was timed in every phase, with or without the latency path; -1: there is none.
+  // Index of the candidate that was fastest, with the use of its result, of those that were timed in every phase, with
+  // or without the latency path; -1: there is none.
   int winner(bool with_latency = true) const;
 };
 
@@ -47,8 +48,9 @@ struct Rules {
 };
 
 // Sets the timings of all candidates. All comparisons have the same number of ranks, at most cpus.size(). The time is
-// that of the call alone, on the slowest rank, after a common start; before it, every rank reads its last result and
-// rewrites its input. Forks processes. Throws Failure.
+// that of the call on the slowest rank, after a common start; every rank rewrites its input before, and each rank that
+// has a result reads it afterwards, as in `collctl bench`. Candidates are compared by the time with that reading, since
+// algorithms leave results in different caches. Forks processes. Throws Failure.
 void run_comparisons(std::vector<Comparison>& comparisons, const std::vector<int>& cpus, const Rules& rules,
                      const std::function<void(double, const std::string&)>& show);
 

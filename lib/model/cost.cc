@@ -101,6 +101,7 @@ std::vector<std::vector<FoldGroup>> folds_of(const topo::Hierarchy& hierarchy) {
 Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism mechanism)
     : table_(&table), hierarchy_(&hierarchy), mechanism_(mechanism) {
   const int p = ranks();
+  source_page_bytes_ = target_page_bytes_ = access().page_bytes;
   auto known = std::make_shared<Known>();
   for (topo::Counted counted : {topo::Counted::ranks, topo::Counted::l3s}) {
     const topo::Hierarchy& small = known->small_groups[size_t(counted)] = topo::in_small_groups(hierarchy, counted);
@@ -196,6 +197,8 @@ std::vector<Turn> Setting::turns(int k) const {
 
 Setting Setting::touching(const Footprint& footprint) const {
   Setting made = *this;
+  made.source_page_bytes_ = table_->page_bytes(mechanism_, footprint.from);
+  made.target_page_bytes_ = table_->page_bytes(mechanism_, footprint.into);
   if (table_->caches.empty()) return made;
   const bool staged = mechanism_ == Mechanism::shared_memory;
   const auto us = [](double gbs) { return 1 / bytes_per_us(gbs); };
@@ -288,7 +291,7 @@ Terms Setting::copy_through(const Streams& streams, Distance distance, double by
   Terms terms;
   terms.startup_us = of.startup_us[distance];
   const bool across = streams.readers > ranks_per_socket_;
-  terms.lock_us = of.page_us * of.gamma(streams.readers, across) * std::ceil(bytes / of.page_bytes);
+  terms.lock_us = of.page_us * of.gamma(streams.readers, across) * std::ceil(bytes / source_page_bytes_);
   // While a copy waits for a page's lock, other copies use the links.
   const double links_us = bytes * link_us_per_byte(streams, cached);
   terms.transfer_us = std::max(bytes * fetch_us_per_byte(distance), links_us - terms.lock_us);
@@ -308,7 +311,7 @@ Terms Setting::write(double bytes, int writers) const {
   Terms terms;
   terms.startup_us = access().startup_us[farthest_];
   terms.lock_us =
-      access().page_us * access().gamma(writers, writers > ranks_per_socket_) * std::ceil(bytes / access().page_bytes);
+      access().page_us * access().gamma(writers, writers > ranks_per_socket_) * std::ceil(bytes / target_page_bytes_);
   const double together = std::min(writers, in_numa_), in_socket = std::min(writers, ranks_per_socket_);
   const bool crosses_numa = farthest_ >= Distance::socket, crosses_socket = farthest_ >= Distance::node;
   const double links_us = us({.l3 = bytes * std::min(writers, in_l3_),

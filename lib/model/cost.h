@@ -44,8 +44,9 @@ inline double bytes_per_us(double gbs) { return gbs * 1000; }
 // of a table that has rates by size (Table::caches).
 struct Footprint {
   double source = 0, target = 0;
-  double chunk = 0;  // one slot
-  double ring = 0;   // what the writer of a ring has touched when a reader loads from it
+  double from = 0, into = 0;  // the whole buffers that copies of peers read from and write to
+  double chunk = 0;           // one slot
+  double ring = 0;            // what the writer of a ring has touched when a reader loads from it
 };
 // Consecutive calls use consecutive slots, so a rank stores to the same lines again after this many bytes.
 inline constexpr double slots_in_turn_bytes = 1 << 20;
@@ -105,8 +106,8 @@ struct FoldGroup {
 class Setting {
  public:
   Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism mechanism);
-  // Returns a setting that uses the table's rates for this footprint, as sim::Routes does; the same setting if the
-  // table has no rates by size.
+  // Returns a setting that uses the table's rates for this footprint, as sim::Routes does, if the table has rates by
+  // size, and the pages of its buffers.
   Setting touching(const Footprint& footprint) const;
   // Returns the setting with the hierarchy of small groups.
   Setting in_small_groups(topo::Counted counted) const {
@@ -258,6 +259,7 @@ class Setting {
   // socket with most of them. A rank without a known L3 counts as an L3.
   int in_l3_ = 1, in_numa_ = 1, l3s_ = 1, l3s_in_numa_ = 1, l3s_in_socket_ = 1;
   double tiny_bcast_us_ = 0, mean_startup_us_ = 0, mean_us_per_byte_ = 0;
+  double source_page_bytes_ = 0, target_page_bytes_ = 0;
   Rates rates_;
 };
 

@@ -232,22 +232,37 @@ double chunk_in_slots(const Row& row, int ranks, double chunk_bytes, int slots) 
   return std::min(std::max(std::floor(room / depth / line) * line, line), chunk_bytes);
 }
 
+// The bytes that one rank sends and receives; of a rooted collective the root, or each of the other ranks.
+struct Buffers {
+  double send = 0, recv = 0;
+  bool all_send = true, all_recv = true;  // all ranks, or the root alone
+
+  Buffers(plan::Collective collective, double bytes, int ranks) {
+    const double blocks = ranks;
+    send = bytes * (plan::has_blocks(collective, plan::Buffer::send) ? blocks : 1);
+    recv = bytes * (plan::has_blocks(collective, plan::Buffer::recv) ? blocks : 1);
+    // `bytes` is the size of the vector.
+    if (collective == plan::Collective::reduce_scatter) send = bytes, recv = bytes / ranks;
+    all_send = collective != plan::Collective::bcast && collective != plan::Collective::scatter;
+    all_recv = collective != plan::Collective::reduce && collective != plan::Collective::gather;
+  }
+};
+
 // The memory that the sending and the receiving rank touch.
 Footprint footprint(const Row& row, double bytes, int ranks, const Knobs& knobs) {
   const plan::Collective collective = collective_of(row);
   if (collective == plan::Collective::barrier || bytes <= 0) return {};
   const double chunk = knobs.chunk_bytes > 0 ? std::min(knobs.chunk_bytes, bytes) : bytes;
   const double ring = ring_bytes(knobs.depth, bytes, chunk);
-  const double send = bytes * (plan::has_blocks(collective, plan::Buffer::send) ? ranks : 1);
-  const double recv = bytes * (plan::has_blocks(collective, plan::Buffer::recv) ? ranks : 1);
+  const auto [send, recv, all_send, all_recv] = Buffers(collective, bytes, ranks);
+  // Rings and trees of an allgather read what the peer has received, other algorithms what it sends.
+  const double from = collective == plan::Collective::allgather && row.traffic.from_send == 0 ? recv : send;
   switch (collective) {
-    case plan::Collective::bcast: return {bytes, bytes, chunk, ring};
-    case plan::Collective::scatter: return {send + recv, recv, chunk, ring};
+    case plan::Collective::bcast: return {bytes, bytes, from, recv, chunk, ring};
+    case plan::Collective::scatter: return {send + recv, recv, from, recv, chunk, ring};
     case plan::Collective::gather:
-    case plan::Collective::reduce: return {send, send + recv, chunk, ring};
-    // `bytes` is the size of the vector.
-    case plan::Collective::reduce_scatter: return {bytes + bytes / ranks, bytes + bytes / ranks, chunk, ring};
-    default: return {send + recv, send + recv, chunk, ring};
+    case plan::Collective::reduce: return {send, send + recv, from, recv, chunk, ring};
+    default: return {send + recv, send + recv, from, recv, chunk, ring};
   }
 }
 
@@ -277,22 +292,6 @@ const Row* find_row(std::string_view collective, std::string_view algorithm) {
 }
 
 namespace {
-
-// The bytes that one rank sends and receives; of a rooted collective the root, or each of the other ranks.
-struct Buffers {
-  double send = 0, recv = 0;
-  bool all_send = true, all_recv = true;  // all ranks, or the root alone
-
-  Buffers(plan::Collective collective, double bytes, int ranks) {
-    const double blocks = ranks;
-    send = bytes * (plan::has_blocks(collective, plan::Buffer::send) ? blocks : 1);
-    recv = bytes * (plan::has_blocks(collective, plan::Buffer::recv) ? blocks : 1);
-    // `bytes` is the size of the vector.
-    if (collective == plan::Collective::reduce_scatter) send = bytes, recv = bytes / ranks;
-    all_send = collective != plan::Collective::bcast && collective != plan::Collective::scatter;
-    all_recv = collective != plan::Collective::reduce && collective != plan::Collective::gather;
-  }
-};
 
 // What passes the busiest links, which limits every run.
 struct Passed {

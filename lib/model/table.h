@@ -114,16 +114,20 @@ struct Chosen {
   double measured_us = 0;      // the measured time of up_to_bytes; 0: not measured
 };
 
+// Buffers of this size or more lie on huge pages, if calls use them repeatedly (lib/mem/huge_pages.h).
+inline constexpr double long_buffer_bytes = 512 << 10, huge_page_bytes = 2 << 20;
+
 struct Table {
   std::string name, description;
   std::string date;      // of the measurement, "2026-11-21"; "" for data from a paper
   std::string topology;  // as topo::load_synthetic() reads it
   Fingerprint fingerprint;
   std::array<Access, all_mechanisms.size()> access;
-  ByDistance flag_ns;  // from a post to the waiting reader's next step
-  double line_ns = 0;  // a cache line serves its readers one after another, each for this time
-  double look_ns = 0;  // a wait whose flag has been posted already; several such reads overlap
-  double step_ns = 0;  // the executor's own time for a step
+  bool huge_pages = false;  // the kernel locks a huge page at once, and long buffers lie on huge pages
+  ByDistance flag_ns;       // from a post to the waiting reader's next step
+  double line_ns = 0;       // a cache line serves its readers one after another, each for this time
+  double look_ns = 0;       // a wait whose flag has been posted already; several such reads overlap
+  double step_ns = 0;       // the executor's own time for a step
   Bandwidth copy, copy_non_temporal, reduce, reduce_non_temporal;  // reduce: bytes of sources combined
   std::vector<CacheRates> caches;  // ascending by bytes; empty: not measured, the rates above are used for all sizes
   double overlap = 1;  // the shorter of a copy's loads and stores: the share of it that the longer one does not hide
@@ -133,6 +137,10 @@ struct Table {
   std::vector<std::pair<std::string, std::string>> notes;  // the sources of the numbers
 
   const Access& of(Mechanism mechanism) const { return access[size_t(mechanism)]; }
+  // The size of the pages that a copy from or to a buffer of `buffer_bytes` locks.
+  double page_bytes(Mechanism mechanism, double buffer_bytes) const {
+    return huge_pages && buffer_bytes >= long_buffer_bytes ? huge_page_bytes : of(mechanism).page_bytes;
+  }
 };
 
 // The rates for `bytes`; beyond the table's ends those of the nearest size. REQUIRES: caches are not empty.

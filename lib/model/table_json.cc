@@ -132,6 +132,7 @@ Table read(Object in) {
   // Flags and slots are in shared memory, so every machine has it.
   if (!table.of(Mechanism::shared_memory).available) in.reject("mechanisms", "has no 'shared_memory'");
   mechanisms.close();
+  if (in.has("huge_pages")) table.huge_pages = in.truth("huge_pages");
   table.flag_ns = in.by_distance("flag_ns", tiny);
   table.line_ns = in.number("line_ns");
   table.look_ns = in.number("look_ns");
@@ -285,6 +286,7 @@ std::string write_table(const Table& table) {
     for (const CacheRates& rates : table.caches) out["caches"].push_back(to_json(rates));
     out["overlap"] = table.overlap;
   }
+  if (table.huge_pages) out["huge_pages"] = true;
   return out.dump(2) + "\n";
 }
 

@@ -47,10 +47,7 @@ Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, con
       work_set_(0) {
   double longest = 0;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    const auto bytes = [&](Buffer buffer) {
-      return buffer_times_ * double(layout.cells(buffer, rank) * layout.element_bytes());
-    };
-    const double received = bytes(Buffer::recv), sent = bytes(Buffer::send);
+    const double received = buffer_bytes(Buffer::recv, rank), sent = buffer_bytes(Buffer::send, rank);
     longest = std::max(longest, received);
     work_set_ += received + sent;
     const double target = layout.has_recv(rank) ? received : 0, source = layout.has_send(rank) ? sent : 0;
@@ -95,6 +92,10 @@ Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, con
   for (int rank = 0; rank < plan_.ranks; ++rank)
     for (const plan::View& view : plan_.views)
       decisions_.push_back(direct(view, rank) ? plan::Decision::direct : plan::Decision::staged);
+}
+
+double Routes::buffer_bytes(Buffer buffer, int rank) const {
+  return buffer_times_ * double(layout_.cells(buffer, rank) * layout_.element_bytes());
 }
 
 bool Routes::direct(const plan::View& view, int owner) const {
@@ -183,10 +184,12 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
     const size_t view = size_t(operand.rank) * plan_.views.size() + operand.view;
     const bool is_direct = decisions_[view] == plan::Decision::direct;
     const bool by_kernel = is_direct && access_ == plan::AccessMode::remote;
-    return Remote{operand.rank, by_kernel, hierarchy_.distance(operand.rank, lane.rank),
-                  by_kernel   ? kernel_
-                  : is_direct ? Mechanism::mapped
-                              : Mechanism::shared_memory};
+    Remote made{operand.rank, by_kernel, hierarchy_.distance(operand.rank, lane.rank),
+                by_kernel   ? kernel_
+                : is_direct ? Mechanism::mapped
+                            : Mechanism::shared_memory};
+    if (by_kernel) made.buffer_bytes = buffer_bytes(plan_.views[operand.view].buffer, operand.rank);
+    return made;
   };
   Route& route = made.route;
   const bool stream = streams_ && step.kind == Kind::copy && !step.reused;
@@ -200,7 +203,7 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
     made.startup_us += access.startup_us[peer.distance];
     if (!peer.kernel || access.page_us == 0) return;
     made.kernel = true;
-    const double pages = std::ceil(made.bytes / access.page_bytes);
+    const double pages = std::ceil(made.bytes / table_.page_bytes(peer.mechanism, peer.buffer_bytes));
     route.locks.push_back({uint32_t(peer.owner), access.page_us * pages / made.bytes, 1.0 / step.sources});
   };
 

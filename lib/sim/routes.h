@@ -51,11 +51,13 @@ class Routes {
     bool kernel;
     topo::Distance distance;
     model::Mechanism mechanism;
+    double buffer_bytes = 0;  // of the buffer that a kernel-assisted copy accesses
   };
   // Notes that domain `index` has a link if gbs > 0; an unknown domain, -1, counts as the first one.
   static void want(std::vector<uint32_t>& of, int index, double gbs);
   // Adds the links that bytes of rank `from` pass on their way to a core at this distance.
   void add_links(std::vector<Use>& uses, int from, topo::Distance distance, bool cached) const;
+  double buffer_bytes(plan::Buffer buffer, int rank) const;  // of one rank's buffer
   bool cached(const plan::Operand& operand) const;
   bool is_result(const plan::Operand& operand) const;
   // Microseconds per byte, if the table has rates by size: to load from an operand or combine it, to store to it.

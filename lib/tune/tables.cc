@@ -108,6 +108,7 @@ Prices::Access Prices::access_of(const Situation& situation) {
 model::Table Prices::table_for(const Situation& situation) const {
   if (own_ != nullptr) {
     model::Table table = *own_;
+    table.huge_pages = table.huge_pages && situation.huge_pages;
     model::complete_mechanisms(table);
     return table;
   }

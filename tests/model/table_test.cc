@@ -96,7 +96,15 @@ TEST(Json, WritesWhatItReads) {
     EXPECT_EQ(again.fingerprint, table.fingerprint);
     EXPECT_EQ(again.of(Mechanism::mapped).available, table.of(Mechanism::mapped).available);
     EXPECT_EQ(again.flag_ns.at, table.flag_ns.at);
+    EXPECT_FALSE(again.huge_pages);
   }
+}
+
+TEST(Json, HugePagesAreKept) {
+  Table table = machine("knl"), again;
+  table.huge_pages = true;
+  ASSERT_TRUE(parse_table(write_table(table), "huge", again).ok());
+  EXPECT_TRUE(again.huge_pages);
 }
 
 TEST(Json, MissingDistancesUseTheNextNearerOne) {

@@ -28,6 +28,7 @@ struct Case {
   bool by_size = false;  // with rates by size, as a calibrated table has them
   bool links = false;    // with the links of the machine, for mechanisms without locks
   double within = 0.065;
+  bool huge_pages = false;
 };
 
 // Rates decrease from cache to cache; all differ.
@@ -38,6 +39,7 @@ std::vector<model::CacheRates> measured_rates() {
 
 void compare(const Case& of) {
   Machine on(of.machine, of.ranks);
+  on.table.huge_pages = of.huge_pages;
   if ((!model::is_kernel_copy(of.mechanism) && !of.links) || of.by_size) on.table.links = {};
   // Formulas do not include non-temporal stores.
   if (of.by_size)
@@ -121,6 +123,27 @@ TEST(Agreement, Gather) {
     compare({"knl", 64, Collective::gather, "throttled_write", Mechanism::cma, bytes, {.k = 2}});
   }
   for (int k : {4, 8, 16}) compare({"knl", 64, Collective::gather, "throttled_write", Mechanism::cma, mib, {.k = k}});
+}
+
+TEST(Agreement, HugePages) {
+  const auto on_huge = [](Collective collective, const char* algorithm, size_t bytes) {
+    compare({.machine = "broadwell",
+             .ranks = 28,
+             .collective = collective,
+             .algorithm = algorithm,
+             .mechanism = Mechanism::cma,
+             .bytes = bytes,
+             .knobs = {},
+             .huge_pages = true});
+  };
+  for (size_t bytes : {64 * kib, 512 * kib, mib}) {
+    on_huge(Collective::scatter, "parallel_read", bytes);
+    on_huge(Collective::gather, "parallel_write", bytes);
+    on_huge(Collective::gather, "sequential_read", bytes);
+    on_huge(Collective::bcast, "flat_read", bytes);
+    on_huge(Collective::allgather, "ring_source_read", bytes);
+    on_huge(Collective::allgather, "ring_neighbor", bytes);
+  }
 }
 
 TEST(Agreement, Bcast) {

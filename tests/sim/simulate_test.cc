@@ -80,6 +80,21 @@ TEST(Simulate, PageLocksAreContendedByTheReadersOfOneOwner) {
   EXPECT_EQ(run_of(on, tree, 1 << 20, {.access = AccessMode::remote}).most_locking, 3);
 }
 
+TEST(Simulate, LongBuffersOnHugePagesHaveFewLocks) {
+  Machine small("knl", 64), huge = small;
+  huge.table.huge_pages = true;
+  const auto times = [&](Collective collective, const char* algorithm, size_t bytes) {
+    const Options by_kernel{.access = AccessMode::remote};
+    const plan::Plan plan = plan_of(small, collective, algorithm, {.chunk_bytes = 1 << 20});
+    return run_of(small, plan, bytes, by_kernel).end_us / run_of(huge, plan, bytes, by_kernel).end_us;
+  };
+  EXPECT_GT(times(Collective::bcast, "flat_read", 1 << 20), 5);
+  EXPECT_EQ(times(Collective::bcast, "flat_read", 256 << 10), 1);
+  // The blocks of all ranks are one long buffer at the root; the others' buffers are short.
+  EXPECT_GT(times(Collective::gather, "parallel_write", 64 << 10), 5);
+  EXPECT_EQ(times(Collective::gather, "sequential_read", 64 << 10), 1);
+}
+
 TEST(Simulate, RefusesTransportsThatTheMachineLacks) {
   const Machine on("knl", 8);
   const plan::Plan plan = plan_of(on, Collective::bcast, "flat_read");

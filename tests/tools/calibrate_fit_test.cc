@@ -96,6 +96,16 @@ TEST(FitModel, LocksPagesOfTheSystemsSize) {
   }
 }
 
+TEST(FitModel, AHugePageIsLockedAtOnceOrPageByPage) {
+  Measured measured = made_up();
+  const auto huge_pages = [&] { return fit_model(measured, eight_cores(), model::builtin_table({})).table.huge_pages; };
+  EXPECT_FALSE(huge_pages());  // not measured
+  measured.points.push_back({{Quantity::huge_page, 2 * mib}, took(1.5)});
+  EXPECT_TRUE(huge_pages());
+  measured.points.back().timing = took(0.7 + 0.11 * 512);
+  EXPECT_FALSE(huge_pages());
+}
+
 TEST(FitModel, FindsLinesMemoryAndOverlap) {
   const model::Table table = fitted().table;
   EXPECT_NEAR(table.flag_ns[topo::Distance::core], 60, 1e-6);

@@ -5,6 +5,8 @@
 
 #include <sys/mman.h>
 
+#include "mem/huge_pages.h"
+
 namespace coll::tools {
 
 Workplace::Workplace(int processes, size_t bytes)
@@ -37,6 +39,16 @@ Access* Workplace::access(CopyPath path, int process, std::string& problem) {
   opened_.push_back(std::move(opened));
   problem = opened_.back().problem;
   return opened_.back().access.get();
+}
+
+const char* Workplace::long_buffer() {
+  using mem::HugePages, mem::huge_page_bytes;
+  if (long_buffer_ != nullptr) return long_buffer_.get();
+  long_buffer_.reset(static_cast<char*>(std::aligned_alloc(huge_page_bytes, huge_page_bytes)));
+  if (long_buffer_ == nullptr) return nullptr;
+  rewrite(long_buffer_.get(), huge_page_bytes);
+  for (int use = 0; use < HugePages::uses; ++use) HugePages::use(long_buffer_.get(), huge_page_bytes);
+  return long_buffer_.get();
 }
 
 void rewrite(char* memory, size_t bytes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ class Workplace {
   Access* access(CopyPath path, int process, std::string& problem);
   // The domain of kcoll that all processes join.
   const transport::Token& kcoll_domain() const { return key_; }
+  // A buffer of one huge page, which the library has seen used repeatedly. Null if there is no memory.
+  const char* long_buffer();
   // A buffer of few_bytes, which stays in the L1 cache.
   char* few() { return few_; }
   static constexpr size_t few_bytes = 4096;
@@ -56,6 +59,10 @@ class Workplace {
   SharedMemory shared_, lines_, places_;
   transport::Token key_;
   std::unique_ptr<Source> source_;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<char, Free> long_buffer_;
   struct Opened {
     CopyPath path;
     int process;

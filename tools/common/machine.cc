@@ -106,6 +106,7 @@ tune::Situation situation_on(const ModelMachine& machine, plan::Collective colle
   situation.cma_works = cma_works(machine);
   situation.mapped = assumed.shared_heap && bytes >= tune::shared_heap_min_bytes;
   if (machine.from_table) {
+    situation.huge_pages |= machine.table.huge_pages;
     situation.cache_bytes = model::available_cache_bytes(machine.table, ranks);
     situation.core_cache_bytes = machine.table.fingerprint.l2_bytes;
   }

@@ -76,6 +76,9 @@ model::Gamma Fitting::gamma(Mechanism mechanism, const std::vector<model::Conten
   return fitted;
 }
 
+// A huge page that takes at most this share of the time of its small pages is locked at once.
+constexpr double at_once = 0.125;
+
 void Fitting::cma() {
   const std::vector<Point> checks = measured_.of(Quantity::check), pages = measured_.of(Quantity::pages),
                            copies = measured_.of(Quantity::cma_copy);
@@ -109,6 +112,8 @@ void Fitting::cma() {
   of.page_bytes = measured_.page_bytes;
   of.bandwidth_gbs = ByDistance::all(1 / move.coefficients[0] / 1000);
   of.gamma = gamma(Mechanism::cma, Quantity::pages, alpha);
+  for (const Point& point : measured_.of(Quantity::huge_page))
+    table().huge_pages = point.timing.us < at_once * held(point.key.bytes);
   double errors = 0;
   for (const Point& point : copies) {
     const double fitted = held(point.key.bytes) + move.coefficients[0] * point.key.bytes;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Probes of kernel-assisted copies: CMA and kcoll.
 #include <sys/uio.h>
+#include <unistd.h>
 
+#include "mem/huge_pages.h"
 #include "tools/calibrate/probes/list.h"
 #include "transport/kcoll_device.h"
 #include "transport/shared_file.h"
@@ -41,18 +43,27 @@ void Probes::add_cma(const std::vector<double>& footprints) {
       calls);
   // Linux pins all pages that the remote side names, at most 1024 at once, before it copies into the local side: with a
   // local side of one byte it locks and pins the pages and copies almost nothing.
+  const auto lock_pages = [](pid_t owner, uintptr_t address, size_t bytes) {
+    char byte;
+    const iovec local = {&byte, 1}, remote = {reinterpret_cast<void*>(address), bytes};
+    return process_vm_readv(owner, &local, 1, &remote, 1, 0) == 1
+               ? std::string()
+               : std::string("process_vm_readv does not work here; see collctl doctor");
+  };
   for (int readers : concurrency_levels(n_))
     for (size_t pages : {16, 256, 1000}) {
       const size_t bytes = pages * transport::page_bytes();
-      add({Quantity::pages, double(bytes), readers}, first(readers), nullptr, [this, bytes](int) {
+      add({Quantity::pages, double(bytes), readers}, first(readers), nullptr, [=, this](int) {
         const Place& owner = at_.place(at_.at_rest());
-        char byte;
-        const iovec local = {&byte, 1}, remote = {reinterpret_cast<void*>(uintptr_t(owner.address)), bytes};
-        return process_vm_readv(owner.pid, &local, 1, &remote, 1, 0) == 1
-                   ? std::string()
-                   : std::string("process_vm_readv does not work here; see collctl doctor");
+        return lock_pages(owner.pid, uintptr_t(owner.address), bytes);
       });
     }
+  add({Quantity::huge_page, double(mem::huge_page_bytes)}, first(1), nullptr, [=, this](int) {
+    if (!mem::HugePages::are_to_be_had()) return std::string("long buffers get no huge pages here");
+    const char* memory = at_.long_buffer();
+    return memory == nullptr ? std::string("cannot allocate memory; end other programs")
+                             : lock_pages(getpid(), uintptr_t(memory), mem::huge_page_bytes);
+  });
   // The source is the part of the neighbour's memory that it has just written, the target another part of the caller's.
   const auto written = [this](size_t bytes) { return plain([=, this](int) { rewrite(at_.own(), bytes); }); };
   std::vector<double> sizes;

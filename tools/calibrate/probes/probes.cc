@@ -23,12 +23,37 @@ constexpr double kib = 1024, mib = 1024 * kib;
 }  // namespace
 
 const char* name(Quantity quantity) {
-  static constexpr const char* names[] = {
-      "load",        "store",        "fetch",  "take",         "combine",   "combine_fetch",       "copy",
-      "copy_alone",  "stream_alone", "stream", "reduce_alone", "reduce",    "reduce_stream_alone", "reduce_stream",
-      "flag",        "lines",        "look",   "step",         "near_copy", "far_fetch",           "shared_copy",
-      "mapped_copy", "call",         "check",  "pages",        "cma_copy",  "cma_exchange",        "pinned_check",
-      "pinned_copy", "first_copy"};
+  static constexpr const char* names[] = {"load",
+                                          "store",
+                                          "fetch",
+                                          "take",
+                                          "combine",
+                                          "combine_fetch",
+                                          "copy",
+                                          "copy_alone",
+                                          "stream_alone",
+                                          "stream",
+                                          "reduce_alone",
+                                          "reduce",
+                                          "reduce_stream_alone",
+                                          "reduce_stream",
+                                          "flag",
+                                          "lines",
+                                          "look",
+                                          "step",
+                                          "near_copy",
+                                          "far_fetch",
+                                          "shared_copy",
+                                          "mapped_copy",
+                                          "call",
+                                          "check",
+                                          "pages",
+                                          "huge_page",
+                                          "cma_copy",
+                                          "cma_exchange",
+                                          "pinned_check",
+                                          "pinned_copy",
+                                          "first_copy"};
   static_assert(std::size(names) == size_t(Quantity::first_copy) + 1);
   return names[size_t(quantity)];
 }

@@ -43,6 +43,7 @@ enum class Quantity {
   call,          // T1: a system call without work
   check,         // T2: one byte: the kernel also checks the permission
   pages,         // T3: the kernel locks and pins the pages and copies nothing
+  huge_page,     // the same for a huge page, in which long buffers lie
   cma_copy,      // T4: a whole copy
   cma_exchange,  // T4: all processes copy from their neighbours; bytes: footprint, one half the source
   pinned_check,  // kcoll, one byte of pages that stay pinned

@@ -70,7 +70,8 @@ double Prices::us(const Candidate& candidate, const Call& call) const {
   if (row == nullptr) return 0;
   Knobs knobs{.k = row->reads.j ? candidate.parameters.j : candidate.parameters.k,
               .depth = candidate.parameters.depth,
-              .in_place = false};
+              .in_place = false,
+              .huge_pages = call.huge_pages};
   if (candidate.algorithm->reads.chunk && candidate.parameters.chunk_bytes < call.bytes)
     knobs.chunk_bytes = candidate.parameters.chunk_bytes;
   return cost(*row, setting(mechanism_used(*row, call, candidate.mechanism)), formula_bytes(call, hierarchy_->ranks()),
@@ -78,7 +79,7 @@ double Prices::us(const Candidate& candidate, const Call& call) const {
       .total_us();
 }
 
-std::vector<Candidate> Prices::candidates(const Call& call) const {
+std::vector<Candidate> Prices::candidates(const Call& call, std::span<const Mechanism> mechanisms) const {
   std::vector<Candidate> made;
   const int ranks = hierarchy_->ranks();
   const std::vector<int> ks_of_ranks = ks_of(call.collective, ranks);
@@ -89,7 +90,7 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
     if (!algorithm.applies({.hierarchy = hierarchy_})) continue;
     const Row* row = find_row(plan::name(call.collective), algorithm.name);
     if (row == nullptr) continue;
-    for (Mechanism mechanism : mechanisms_) {
+    for (Mechanism mechanism : mechanisms) {
       const Mechanism used = mechanism_used(*row, call, mechanism);
       // If all mechanisms stage, only the last one is priced.
       if (used == Mechanism::shared_memory && mechanism != mechanisms_.back()) continue;

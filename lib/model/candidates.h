@@ -29,6 +29,7 @@ struct Call {
   plan::Collective collective = plan::Collective::barrier;
   double bytes = 0;
   size_t element_bytes = 1;
+  bool huge_pages = false;  // long buffers lie on huge pages which the kernel locks at once, even if the table's do not
 };
 
 // Prices for one hierarchy. The table and the hierarchy must outlive the object. Immutable, thread-safe.
@@ -40,7 +41,9 @@ class Prices {
 
   // The algorithms that apply to the hierarchy and reduce in the balanced order, each once with each mechanism, with
   // its cheapest parameters; cheapest first.
-  std::vector<Candidate> candidates(const Call& call) const;
+  std::vector<Candidate> candidates(const Call& call) const { return candidates(call, mechanisms_); }
+  // Only those with some of the mechanisms.
+  std::vector<Candidate> candidates(const Call& call, std::span<const Mechanism> mechanisms) const;
   // The price of a candidate with any parameters; 0 if its algorithm has no formula.
   double us(const Candidate& candidate, const Call& call) const;
 

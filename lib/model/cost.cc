@@ -197,8 +197,9 @@ std::vector<Turn> Setting::turns(int k) const {
 
 Setting Setting::touching(const Footprint& footprint) const {
   Setting made = *this;
-  made.source_page_bytes_ = table_->page_bytes(mechanism_, footprint.from);
-  made.target_page_bytes_ = table_->page_bytes(mechanism_, footprint.into);
+  const bool huge = footprint.huge_pages || table_->huge_pages;
+  made.source_page_bytes_ = page_bytes(access(), huge, footprint.from);
+  made.target_page_bytes_ = page_bytes(access(), huge, footprint.into);
   if (table_->caches.empty()) return made;
   const bool staged = mechanism_ == Mechanism::shared_memory;
   const auto us = [](double gbs) { return 1 / bytes_per_us(gbs); };

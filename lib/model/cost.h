@@ -45,6 +45,7 @@ inline double bytes_per_us(double gbs) { return gbs * 1000; }
 struct Footprint {
   double source = 0, target = 0;
   double from = 0, into = 0;  // the whole buffers that copies of peers read from and write to
+  bool huge_pages = false;    // as Call::huge_pages
   double chunk = 0;           // one slot
   double ring = 0;            // what the writer of a ring has touched when a reader loads from it
 };

@@ -17,10 +17,11 @@ namespace coll::model {
 
 // The parameters of an algorithm that may be chosen.
 struct Knobs {
-  int k = 1;               // throttle, radix; allgather ring: the neighbour j
-  double chunk_bytes = 0;  // bytes per iteration of a pipeline, or slices of a reduction; 0: no pipeline
-  int depth = 4;           // slots; with one slot no rank runs ahead
-  bool in_place = true;    // the root's own block is in place
+  int k = 1;                // throttle, radix; allgather ring: the neighbour j
+  double chunk_bytes = 0;   // bytes per iteration of a pipeline, or slices of a reduction; 0: no pipeline
+  int depth = 4;            // slots; with one slot no rank runs ahead
+  bool in_place = true;     // the root's own block is in place
+  bool huge_pages = false;  // as Call::huge_pages
 };
 
 // The iterations of a pipeline: their number, and the bytes of one.

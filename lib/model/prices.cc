@@ -252,18 +252,20 @@ struct Buffers {
 Footprint footprint(const Row& row, double bytes, int ranks, const Knobs& knobs) {
   const plan::Collective collective = collective_of(row);
   if (collective == plan::Collective::barrier || bytes <= 0) return {};
-  const double chunk = knobs.chunk_bytes > 0 ? std::min(knobs.chunk_bytes, bytes) : bytes;
-  const double ring = ring_bytes(knobs.depth, bytes, chunk);
   const auto [send, recv, all_send, all_recv] = Buffers(collective, bytes, ranks);
   // Rings and trees of an allgather read what the peer has received, other algorithms what it sends.
-  const double from = collective == plan::Collective::allgather && row.traffic.from_send == 0 ? recv : send;
-  switch (collective) {
-    case plan::Collective::bcast: return {bytes, bytes, from, recv, chunk, ring};
-    case plan::Collective::scatter: return {send + recv, recv, from, recv, chunk, ring};
-    case plan::Collective::gather:
-    case plan::Collective::reduce: return {send, send + recv, from, recv, chunk, ring};
-    default: return {send + recv, send + recv, from, recv, chunk, ring};
-  }
+  const bool reads_received = collective == plan::Collective::allgather && row.traffic.from_send == 0;
+  Footprint made{.source = send + recv,
+                 .target = send + recv,
+                 .from = reads_received ? recv : send,
+                 .into = recv,
+                 .huge_pages = knobs.huge_pages};
+  if (collective == plan::Collective::bcast) made.source = made.target = bytes;
+  if (collective == plan::Collective::scatter) made.target = recv;
+  if (collective == plan::Collective::gather || collective == plan::Collective::reduce) made.source = send;
+  made.chunk = knobs.chunk_bytes > 0 ? std::min(knobs.chunk_bytes, bytes) : bytes;
+  made.ring = ring_bytes(knobs.depth, bytes, made.chunk);
+  return made;
 }
 
 }  // namespace

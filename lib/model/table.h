@@ -116,6 +116,10 @@ struct Chosen {
 
 // Buffers of this size or more lie on huge pages, if calls use them repeatedly (lib/mem/huge_pages.h).
 inline constexpr double long_buffer_bytes = 512 << 10, huge_page_bytes = 2 << 20;
+// The size of the pages that a copy from or to a buffer of `buffer_bytes` locks; `huge`: of long buffers huge pages.
+inline double page_bytes(const Access& access, bool huge, double buffer_bytes) {
+  return huge && buffer_bytes >= long_buffer_bytes ? huge_page_bytes : access.page_bytes;
+}
 
 struct Table {
   std::string name, description;
@@ -137,10 +141,6 @@ struct Table {
   std::vector<std::pair<std::string, std::string>> notes;  // the sources of the numbers
 
   const Access& of(Mechanism mechanism) const { return access[size_t(mechanism)]; }
-  // The size of the pages that a copy from or to a buffer of `buffer_bytes` locks.
-  double page_bytes(Mechanism mechanism, double buffer_bytes) const {
-    return huge_pages && buffer_bytes >= long_buffer_bytes ? huge_page_bytes : of(mechanism).page_bytes;
-  }
 };
 
 // The rates for `bytes`; beyond the table's ends those of the nearest size. REQUIRES: caches are not empty.

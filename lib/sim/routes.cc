@@ -203,7 +203,7 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
     made.startup_us += access.startup_us[peer.distance];
     if (!peer.kernel || access.page_us == 0) return;
     made.kernel = true;
-    const double pages = std::ceil(made.bytes / table_.page_bytes(peer.mechanism, peer.buffer_bytes));
+    const double pages = std::ceil(made.bytes / model::page_bytes(access, table_.huge_pages, peer.buffer_bytes));
     route.locks.push_back({uint32_t(peer.owner), access.page_us * pages / made.bytes, 1.0 / step.sources});
   };
 

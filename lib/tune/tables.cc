@@ -2,6 +2,7 @@
 #include "tune/tables.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -153,15 +154,28 @@ const std::vector<Choice>& Prices::find(const Situation& situation) {
   constexpr double near = 1.5;
   const double bytes = situation.bytes == 0 ? 0 : double(std::bit_ceil(situation.bytes));
   std::vector<Choice> made;
-  const std::vector<model::Candidate> candidates =
-      book_for(situation, access)
-          .candidates({.collective = situation.collective, .bytes = bytes, .element_bytes = situation.element_bytes});
+  const model::Prices& prices = book_for(situation, access);
+  model::Call call{.collective = situation.collective, .bytes = bytes, .element_bytes = situation.element_bytes};
+  const std::vector<model::Candidate> candidates = prices.candidates(call);
+  const auto add = [&](const model::Candidate& candidate) {
+    Choice choice{.algorithm = candidate.algorithm,
+                  .parameters = candidate.parameters,
+                  .kernel_copies = model::is_kernel_copy(candidate.mechanism),
+                  .staged = situation.single_copy && candidate.mechanism == model::Mechanism::shared_memory};
+    if (std::ranges::none_of(made, [&](const Choice& known) { return same(known, choice); }))
+      made.push_back(std::move(choice));
+  };
   for (const model::Candidate& candidate : candidates) {
     if (made.size() == most || candidate.us > near * candidates.front().us) break;
-    made.push_back({.algorithm = candidate.algorithm,
-                    .parameters = candidate.parameters,
-                    .kernel_copies = model::is_kernel_copy(candidate.mechanism),
-                    .staged = situation.single_copy && candidate.mechanism == model::Mechanism::shared_memory});
+    add(candidate);
+  }
+  // The first choice must be fast for buffers that are new in each call. Auto-tuning also tries what is fast once
+  // buffers that are used repeatedly lie on huge pages.
+  const bool by_kernel = access == Access::kernel || access == Access::kernel_or_staged;
+  if (by_kernel && situation.huge_pages && bytes * situation.ranks >= model::long_buffer_bytes && !candidates.empty()) {
+    call.huge_pages = true;
+    const std::vector<model::Candidate> others = prices.candidates(call, std::array{situation.kernel});
+    if (!others.empty() && others.front().us < near * candidates.front().us) add(others.front());
   }
   return known_.emplace(key, std::move(made)).first->second;
 }

@@ -38,8 +38,10 @@ std::vector<Choice> PricedCandidates::of(const Situation& situation) {
     prices_.emplace(*table_, *hierarchy_, mechanisms);
     has_kernel_ = has_kernel;
   }
-  const std::vector<model::Candidate> all = prices_->candidates(
-      {.collective = situation.collective, .bytes = double(situation.bytes), .element_bytes = situation.element_bytes});
+  const std::vector<model::Candidate> all = prices_->candidates({.collective = situation.collective,
+                                                                 .bytes = double(situation.bytes),
+                                                                 .element_bytes = situation.element_bytes,
+                                                                 .huge_pages = situation.huge_pages});
   for (const model::Candidate& candidate : all) {
     if (made.size() == most_priced || candidate.us > worth_trying * all.front().us) break;
     made.push_back({.algorithm = candidate.algorithm,

@@ -299,6 +299,44 @@ TEST(Select, PricesOfTheNearestTableKnowHowSlowKernelCopiesAre) {
   EXPECT_FALSE(by_kernel(20));
 }
 
+// With small pages the readers of one owner wait for its page locks. The first choice assumes these; if long buffers
+// may lie on huge pages, auto-tuning also tries what is fast with them.
+TEST(Select, AutoTuningAlsoTriesCopiesThatHugePagesMakeFast) {
+  const Placed placed("broadwell", 16);
+  const auto selected = [&](size_t bytes, bool huge_pages) {
+    Selector selector(nullptr, placed.hierarchy, placed.table.fingerprint);
+    return selector.select({.collective = Collective::bcast,
+                            .bytes = bytes,
+                            .element_bytes = 4,
+                            .ranks = 16,
+                            .cma_times = 0.8,
+                            .huge_pages = huge_pages});
+  };
+  const auto by_kernel = [](const std::vector<Choice>& choices) {
+    return std::ranges::count_if(choices, &Choice::kernel_copies);
+  };
+  const Selection small = selected(1 << 20, false), huge = selected(1 << 20, true);
+  EXPECT_FALSE(small.choice.kernel_copies);
+  EXPECT_TRUE(same(small.choice, huge.choice));
+  EXPECT_EQ(by_kernel(huge.alternatives), by_kernel(small.alternatives) + 1);
+  EXPECT_TRUE(huge.alternatives.back().kernel_copies);
+  EXPECT_EQ(by_kernel(selected(16 << 10, true).alternatives), by_kernel(selected(16 << 10, false).alternatives));
+  // A table knows whether the kernel locks huge pages at once.
+  auto own = std::make_shared<model::Table>(placed.table);
+  for (double& gbs : own->access[size_t(model::Mechanism::cma)].bandwidth_gbs.at) gbs *= 2;
+  for (const bool huge_pages : {false, true}) {
+    own->huge_pages = huge_pages;
+    Selector selector(own, placed.hierarchy, own->fingerprint);
+    const Situation situation{.collective = Collective::bcast,
+                              .bytes = 1 << 20,
+                              .element_bytes = 4,
+                              .ranks = 16,
+                              .cma_works = true,
+                              .huge_pages = true};
+    EXPECT_EQ(selector.select(situation).choice.kernel_copies, huge_pages);
+  }
+}
+
 // If kernel-assisted copies are the default, algorithms that are faster staged are staged, unless the user requests
 // such copies.
 TEST(Select, IfKernelCopiesAreTheDefaultPricesMayStage) {

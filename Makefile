@@ -49,7 +49,7 @@ $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(abou
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems test-arm64 test-arm64-here test-launchers fuzz \
+	sanitizers test-systems module-here test-arm64 test-arm64-here test-launchers fuzz \
 	test-torch test-torch-here test-torch-upstream test-torch-upstream-here test-applications test-applications-here dist sbom \
 	wheel test-wheel test-wheel-here deb deb-here rpm test-deb test-deb-here \
 	test-readme test-readme-here
@@ -87,8 +87,11 @@ fuzz: ## run each fuzzer of tests/fuzz for a minute, with clang, ASan and UBSan 
 # Debian 12, 13 or sid, and gcc or clang; without a value all of them.
 SYSTEM ?=
 COMPILER ?=
-test-systems: ## run `make check` in a root of another Debian: SYSTEM=12|13|sid [COMPILER=gcc|clang] (as root)
+test-systems: ## run `make check` and build the module in a root of another Debian: SYSTEM=12|13|sid [COMPILER=gcc|clang] (as root)
 	@scripts/test-systems.sh '$(SYSTEM)' '$(COMPILER)'
+
+module-here: ## build the kernel module for every kernel whose headers this machine has
+	@scripts/build-module-here.sh
 
 test-arm64: ## cross-compile for 64-bit Arm in a root of Debian and run the tests under qemu-user (as root) [SYSTEM=12|13|sid]
 	@scripts/test-arm64.sh $(SYSTEM)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Builds and checks the HEAD of this checkout on several Debian releases: runs `make check` in a minimal root of each
-# release, once with each compiler. Prints one line per combination and exits with status 1 if any of them failed.
+# release, once with each compiler, and builds the kernel module for the release's kernel. Prints one line per
+# combination and exits with status 1 if any of them failed.
 #
 #   scripts/test-systems.sh [SYSTEM [COMPILER]]
 #
@@ -33,13 +34,18 @@ options=()
 ! command -v ccache >/dev/null || options+=(--ccache)
 
 results=() failed=0
+# in_root SYSTEM NAME OPTION... TARGET: runs make in a root of the release.
+in_root() {
+  local system=$1 name=$2 started=$SECONDS result=passed
+  shift 2
+  "$scripts/clean-root.sh" --suite "$(suite_of "$system")" "$@" || { result=FAILED failed=1; }
+  results+=("$(printf '%-4s %-6s %s (%d s)' "$system" "$name" "$result" $((SECONDS - started)))")
+}
 for system in "${systems[@]}"; do
   for compiler in "${compilers[@]}"; do
-    started=$SECONDS result=passed
-    "$scripts/clean-root.sh" --suite "$(suite_of "$system")" --compiler "$compiler" "${options[@]}" check ||
-      { result=FAILED failed=1; }
-    results+=("$(printf '%-4s %-6s %s (%d s)' "$system" "$compiler" "$result" $((SECONDS - started)))")
+    in_root "$system" "$compiler" --compiler "$compiler" "${options[@]}" check
   done
+  in_root "$system" module --packages "linux-headers-$(dpkg --print-architecture)" --only module-here
 done
 printf 'test-systems: %s\n' "${results[@]}"
 exit "$failed"

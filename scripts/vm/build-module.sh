@@ -45,12 +45,5 @@ else
         say "sparse is not installed: the module is built without its checks"
     fi
 fi
-if ! nice -n 19 "${build[@]}" KCFLAGS=-Werror "${checks[@]}" "$@" modules > "$log" 2>&1; then
-    grep -v '^make\|^  [A-Z]' "$log" >&2
-    exit 1
-fi
-# W=1 and sparse print warnings without failing.
-if grep -E '(warning|error):' "$log" >&2; then
-    exit 1
-fi
+make_module "$log" "${build[@]}" "${checks[@]}" "$@" || exit 1
 echo "$stage/kmod/kcoll.ko"

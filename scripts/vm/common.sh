@@ -41,3 +41,15 @@ copy_sources() {
         cmp -s "$top/$file" "$stage/$file" || cp "$top/$file" "$stage/$file"
     done
 }
+
+# make_module LOG MAKE...: builds the module by Kbuild. A warning is an error, also of sparse and W=1, which print
+# theirs without failing. Prints only what went wrong.
+make_module() {
+    local log=$1
+    shift
+    if ! nice -n 19 "$@" KCFLAGS=-Werror modules > "$log" 2>&1; then
+        grep -v '^make\|^  [A-Z]' "$log" >&2
+        return 1
+    fi
+    ! grep -E '(warning|error):' "$log" >&2
+}

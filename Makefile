@@ -18,6 +18,10 @@ ASAN_BUILD = $(BUILD)-asan
 ASAN_FLAGS = -DCOLL_SANITIZE=address,undefined -DCOLL_BENCH=OFF
 TSAN_BUILD = $(BUILD)-tsan
 TSAN_FLAGS = -DCOLL_SANITIZE=thread -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF -DCOLL_TOOLS=OFF
+# Unless CC or CXX chooses a compiler, that build has the second one, if it is installed. So each `make test` compiles with
+# both. A directory that exists keeps its compiler.
+TSAN_COMPILER = $(if $(CC_CXX_CHOSEN),,$(if $(shell command -v clang++),CC=clang CXX=clang++))
+CC_CXX_CHOSEN = $(filter-out default undefined,$(origin CC) $(origin CXX))
 
 # What a target does, and how long it takes on two cores without cached compilations; printed before it starts.
 about_build = builds everything: library, shims, collctl, benchmarks and tests (about 20 minutes)
@@ -187,7 +191,7 @@ build: packages machine ## configure and build in BUILD
 
 sanitizers: build
 	@scripts/build.sh $(ASAN_BUILD) $(JOBS) $(ASAN_FLAGS) $(CMAKE_FLAGS)
-	@scripts/build.sh $(TSAN_BUILD) $(JOBS) $(TSAN_FLAGS) $(CMAKE_FLAGS)
+	@$(TSAN_COMPILER) scripts/build.sh $(TSAN_BUILD) $(JOBS) $(TSAN_FLAGS) $(CMAKE_FLAGS)
 
 install: packages machine ## install library, shims, tools and manual pages under DESTDIR and PREFIX
 	@scripts/build.sh $(BUILD) $(JOBS) -t installables -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS)

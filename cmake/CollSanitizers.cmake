@@ -5,10 +5,12 @@
 #   COLL_SANITIZER_LAUNCHER    what a test command must be started with
 #   COLL_TEST_ENVIRONMENT      environment of every test
 #   COLL_TEST_ENVIRONMENT_SHIM what tests with the label shim have on top
+#   COLL_LINK_COMPLETE         the link option that refuses a shared library with undefined symbols
 
 set(COLL_SANITIZER "")
 set(COLL_SANITIZER_LABELS "")
 set(COLL_SANITIZER_LAUNCHER "")
+set(COLL_LINK_COMPLETE -Wl,-z,defs)
 # MPI refuses to start as root, and with more ranks than cores, unless a variable allows it.
 # Tests ignore a table of this machine, so that they use the built-in defaults.
 set(COLL_TEST_ENVIRONMENT COLL_TABLE=none OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -39,6 +41,16 @@ if(COLL_SANITIZE MATCHES "undefined" AND NOT COLL_SANITIZE_REPORTS)
   list(APPEND coll_sanitize_flags ${coll_sanitize_without_reports})
   list(APPEND coll_sanitize_link_flags ${coll_sanitize_without_reports})
 endif()
+# clang leaves the runtime of a sanitizer to the program, and does not define GCC's macros before version 22.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(COLL_LINK_COMPLETE "")
+  if(COLL_SANITIZE MATCHES "thread")
+    add_compile_definitions(__SANITIZE_THREAD__=1)
+  endif()
+  if(COLL_SANITIZE MATCHES "address")
+    add_compile_definitions(__SANITIZE_ADDRESS__=1)
+  endif()
+endif()
 add_compile_options(${coll_sanitize_flags})
 add_link_options(${coll_sanitize_link_flags})
 
@@ -55,7 +67,7 @@ function(coll_sanitized_run result launcher)
   set(${result} ${status} PARENT_SCOPE)
 endfunction()
 
-# GCC 12's runtimes cannot place their shadow memory where the kernel randomises mappings by more than 28 bits.
+# The runtimes of GCC 12 and clang 14 cannot place their shadow memory where the kernel randomises mappings by more than 28 bits.
 if(EXISTS /proc/sys/vm/mmap_rnd_bits)
   file(READ /proc/sys/vm/mmap_rnd_bits coll_random_bits)
   if(coll_random_bits GREATER 28)

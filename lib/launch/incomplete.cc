@@ -23,6 +23,15 @@ constexpr Trace traces[] = {
     {"a launcher of PyTorch", "RANK", "WORLD_SIZE", "MASTER_PORT is"},
 };
 
+// `mpiexec -pmi-port` of MPICH sets the rank and a port of the launcher, and no number of ranks.
+bool find_port_of_pmi(JobRank& job_rank) {
+  if (!number_of("PMI_ID") || text_of("PMI_PORT").empty()) return false;
+  job_rank.launcher = "mpiexec (PMI)";
+  job_rank.problem = "PMI_PORT and PMI_ID say that this is rank " + text_of("PMI_ID") +
+                     ", but not how many ranks there are; start them without -pmi-port, or " + explicit_hint;
+  return true;
+}
+
 bool find_trace(JobRank& job_rank) {
   for (const Trace& trace : traces) {
     if (!read_rank(trace.rank_variable, trace.size_variable, job_rank) || job_rank.ranks == 1) continue;
@@ -36,7 +45,7 @@ bool find_trace(JobRank& job_rank) {
         explicit_hint;
     return true;
   }
-  return false;
+  return find_port_of_pmi(job_rank);
 }
 
 }  // namespace

@@ -254,6 +254,12 @@ class Incomplete(unittest.TestCase):
         done = run(Mpich().command(2, "sh", "-c", f'eval "exec $PMI_FD>&-"; exec {MEETING} try'))
         self.assertEqual(done.stdout.count("which PMI_FD names and the launcher passes to its ranks, is closed"), 2, done)
 
+    def test_a_port_of_pmi(self):
+        """Sets PMI_ID and PMI_PORT, but no PMI_SIZE."""
+        _, *arguments = Mpich().command(2, MEETING, "try")
+        done = run([mpirun.LAUNCHERS["mpich"], "-pmi-port", *arguments])
+        self.assertEqual(done.stdout.count("PMI_PORT and PMI_ID say that this is rank"), 2, done)
+
     def test_nothing_but_rank_and_size(self):
         done = run([MEETING, "try"], RANK="1", WORLD_SIZE="4")
         self.assertIn("error RANK and WORLD_SIZE say that this is rank 1 of 4, but MASTER_PORT is not set", done.stdout)

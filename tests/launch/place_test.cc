@@ -42,6 +42,8 @@ const char* const cleared[] = {"COLL_LAUNCH",
                                "PMI_RANK",
                                "PMI_SIZE",
                                "PMI_FD",
+                               "PMI_ID",
+                               "PMI_PORT",
                                "PMI_LOCAL_SIZE",
                                "MPI_LOCALNRANKS",
                                "HYDI_CONTROL_FD",
@@ -225,6 +227,8 @@ TEST(Places, WithoutEnoughVariables) {
   const auto problem = [](const Variables& variables) { return see(variables).place.problem; };
   EXPECT_THAT(problem({{"RANK", "1"}, {"WORLD_SIZE", "4"}}), HasSubstr("MASTER_PORT is not set"));
   EXPECT_THAT(problem({{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}}), HasSubstr("PMI_FD is not set"));
+  EXPECT_THAT(problem({{"PMI_ID", "0"}, {"PMI_PORT", "node:5000"}, {"MPI_LOCALNRANKS", "1"}}),
+              HasSubstr("PMI_PORT and PMI_ID say that this is rank 0, but not how many ranks there are"));
   EXPECT_THAT(problem({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), HasSubstr("PMIX_NAMESPACE"));
   EXPECT_THAT(problem(with(step, {{"SLURM_JOB_ID", nullptr}})), HasSubstr("SLURM_JOB_ID or SLURM_STEP_ID is not set"));
   EXPECT_THAT(problem(with(flux_task, {{"FLUX_JOB_ID", nullptr}})), HasSubstr("FLUX_JOB_ID is not set"));

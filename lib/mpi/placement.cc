@@ -50,28 +50,38 @@ NodeName new_name() {
   return name;
 }
 
-// Processes with equal identity share a node: they run under one kernel, in one pid namespace.
+// Where a process runs. Processes of one kernel can share memory if they have a common pid namespace (/proc) or a common
+// network namespace (abstract sockets), as containers with the network of the host do.
 struct HostIdentity {
   KernelName kernel;
-  std::uint64_t pid_namespace;
+  std::uint64_t pid_namespace, network_namespace;  // 0: unknown
 
   static HostIdentity of_process() {
-    struct stat of_namespace;
-    return {running_kernel(), stat("/proc/self/ns/pid", &of_namespace) == 0 ? of_namespace.st_ino : 0};
+    const auto number = [](const char *path) {
+      struct stat of_namespace;
+      return stat(path, &of_namespace) == 0 ? of_namespace.st_ino : 0;
+    };
+    return {running_kernel(), number("/proc/self/ns/pid"), number("/proc/self/ns/net")};
   }
-  bool known() const { return kernel.known() && pid_namespace != 0; }
-  bool operator==(const HostIdentity &) const = default;
+  bool shares_node_with(const HostIdentity &other) const {
+    const auto common = [](std::uint64_t a, std::uint64_t b) { return a != 0 && a == b; };
+    return kernel.known() && kernel == other.kernel &&
+           (common(pid_namespace, other.pid_namespace) || common(network_namespace, other.network_namespace));
+  }
 };
 static_assert(std::is_trivially_copyable_v<HostIdentity>);
 
-// Creates a communicator of the ranks of `comm` with the same identity; a rank that does not know its own is alone.
+// Creates a communicator of the ranks of `comm` that share a node with the same first rank; a rank that does not know its
+// own identity is alone.
 bool split_by_host(MPI_Comm comm, int process, MPI_Comm *node) {
   int rank = 0, ranks = 0;
   if (mpi.Comm_rank(comm, &rank) != MPI_SUCCESS || mpi.Comm_size(comm, &ranks) != MPI_SUCCESS) return false;
   const HostIdentity own = HostIdentity::of_process();
   std::vector<HostIdentity> all(static_cast<std::size_t>(ranks));
   if (mpi.Allgather(&own, sizeof own, mpi.byte, all.data(), sizeof own, mpi.byte, comm) != MPI_SUCCESS) return false;
-  const int first = own.known() ? static_cast<int>(std::ranges::find(all, own) - all.begin()) : rank;
+  const auto shares = [&](const HostIdentity &other) { return own.shares_node_with(other); };
+  const auto found = std::ranges::find_if(all, shares);
+  const int first = found != all.end() ? static_cast<int>(found - all.begin()) : rank;
   return mpi.Comm_split(comm, first, process, node) == MPI_SUCCESS;
 }
 

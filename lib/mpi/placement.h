@@ -28,8 +28,8 @@ NodeName known_node();
 
 // Returns the name of the node, for the ranks of `comm`; `unknown_node` if that fails. Collective; known_node() must
 // not be `invalid_node` on any rank. MPI_Comm_split_type says which ranks share a node; where it reports every process
-// alone, those share one that run under one kernel in one pid namespace. COLL_NODE_SIZE=k splits each node into nodes
-// of k processes, in the order of MPI_COMM_WORLD: the same nodes in every communicator, so if the ranks of a
+// alone, those share one that run under one kernel in one pid or network namespace. COLL_NODE_SIZE=k splits each node
+// into nodes of k processes, in the order of MPI_COMM_WORLD: the same nodes in every communicator, so if the ranks of a
 // communicator are in another order, they are scattered over the nodes.
 NodeName find_node(MPI_Comm comm, bool keep);
 

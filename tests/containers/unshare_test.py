@@ -9,6 +9,7 @@ import unittest
 
 import launchers_test  # not its classes: unittest would run them here, too
 from launchers_test import COLLCTL, MEETING, run, sums
+from ranks import mpi_sums, single_copies_of_world, with_mpi
 
 # The leak detector of sanitized programs cannot find threads where /proc is that of another pid namespace.
 SANITIZER = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
@@ -117,22 +118,24 @@ class Shims(unittest.TestCase):
     """MPI programs whose ranks have containers of their own. The MPI libraries need the network of the host,
     and MPICH's UCX needs a setting not to access the memory of its peers through /proc."""
     def expect_sums(self, mpi, command, options, **more):
-        program = os.environ.get(f"WITH_MPI_{mpi}")
-        if program is None:
+        if with_mpi(mpi) is None:
             self.skipTest(f"no shim for {mpi} is built")
-        for shim, order in (("", "coll-first"), (os.environ[f"SHIM_{mpi}"], "mpi-first")):
-            done = run(command(2, *unshare(*options), *launchers_test.preload(shim), program, order), **more, **SANITIZER)
-            self.assertEqual(meeting_lines(done), [f"rank {rank} of 2: sums 2 2" for rank in range(2)],
-                             (mpi, options, shim, done.stderr))
+        program, shim = with_mpi(mpi)
+        for preloaded, order in (("", "coll-first"), (shim, "mpi-first")):
+            done = run(command(2, *unshare(*options), *launchers_test.preload(preloaded), program, order), COLL_LOG="info", **more,
+                       **SANITIZER)
+            self.assertEqual(meeting_lines(done), mpi_sums(2), (mpi, options, preloaded, done.stderr))
+            # None: the shim has left the ranks to the MPI library.
+            self.assertIs(single_copies_of_world(done), False if preloaded else None, (mpi, options, done.stderr))
 
     def test_open_mpi_in_user_namespaces(self):
-        self.expect_sums("OPENMPI", starting_with("OpenMpi"), USER)
+        self.expect_sums("openmpi", starting_with("OpenMpi"), USER)
 
     def test_mpich_in_user_namespaces(self):
-        self.expect_sums("MPICH", starting_with("Mpich"), USER, UCX_POSIX_USE_PROC_LINK="n")
+        self.expect_sums("mpich", starting_with("Mpich"), USER, UCX_POSIX_USE_PROC_LINK="n")
 
     def test_mpich_in_pid_namespaces(self):
-        self.expect_sums("MPICH", starting_with("Mpich"), PID, UCX_TLS="tcp,self")
+        self.expect_sums("mpich", starting_with("Mpich"), PID, UCX_TLS="tcp,self")
 
 
 if __name__ == "__main__":

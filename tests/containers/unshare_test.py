@@ -131,6 +131,10 @@ class Shims(unittest.TestCase):
     def test_open_mpi_in_user_namespaces(self):
         self.expect_sums("openmpi", starting_with("OpenMpi"), USER)
 
+    def test_open_mpi_in_pid_namespaces(self):
+        """Its own shared memory fails there."""
+        self.expect_sums("openmpi", starting_with("OpenMpi"), PID, OMPI_MCA_btl="self,tcp")
+
     def test_mpich_in_user_namespaces(self):
         self.expect_sums("mpich", starting_with("Mpich"), USER, UCX_POSIX_USE_PROC_LINK="n")
 

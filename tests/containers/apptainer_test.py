@@ -52,7 +52,8 @@ class Containers:
         if with_mpi(mpi) is None:
             self.skipTest(f"no shim for {mpi} is built")
         program, shim = with_mpi(mpi)
-        done = run(command("env", f"LD_PRELOAD={shim}", program, "mpi-first"), COLL_LOG="info", **UCX, **more)
+        # Containers start slowly where other processes use all cores.
+        done = run(command("env", f"LD_PRELOAD={shim}", program, "mpi-first"), timeout=300, COLL_LOG="info", **UCX, **more)
         self.assertEqual(lines(done), mpi_sums(2), done.stderr)
         self.assertEqual(single_copies_of_world(done), are_single, done.stderr)
 

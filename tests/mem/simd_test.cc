@@ -43,7 +43,12 @@ TEST_F(Simd, ListsWhatRunsHereBestFirst) {
   EXPECT_EQ(targets.size(), supported);
 #if defined(__x86_64__)
   const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
-  EXPECT_GE(targets.size(), has_avx2 ? 3u : 1u);
+#if defined(__SANITIZE_THREAD__)
+  constexpr size_t with_avx2 = 2;  // SSE4 is left out, and Highway has no SSE2 for clang 14
+#else
+  constexpr size_t with_avx2 = 3;
+#endif
+  EXPECT_GE(targets.size(), has_avx2 ? with_avx2 : 1);
 #endif
 }
 

@@ -7,6 +7,8 @@
 //             the lower half
 //   fused     every chunk is cut into slices, and a rank makes all prefixes of its own slice, directly in the others'
 //             receive buffers: as many additions per element, but all ranks work at the same time
+#include <array>
+
 #include "algo/families.h"
 #include "algo/fold.h"
 #include "algo/shares.h"
@@ -250,7 +252,7 @@ class FusedScan {
   // a counter, from place to place.
   void add_block(LaneBuilder& lane, int rank, int end) const {
     int place = 1, last = end / base - 1;
-    std::vector<Operand> sources = totals(rank, 0, end - 1), to;
+    std::vector<Operand> sources = totals(rank, 0, end - 1);
     sources.push_back(total(rank, 0, end - 1));
     for (; last % base == base - 1; ++place, last /= base) {
       const Operand sum = partial(rank);
@@ -258,9 +260,11 @@ class FusedScan {
       sources = totals(rank, place, last);
       sources.push_back(sum);
     }
-    if (!is_result(end) || end < longest_) to.push_back(total(rank, place, last));
-    if (is_result(end)) to.push_back(output(end - 1, rank));
-    lane.reduce(shares_.of(rank), to, sources);
+    std::array<Operand, 2> to;
+    size_t targets = 0;
+    if (!is_result(end) || end < longest_) to[targets++] = total(rank, place, last);
+    if (is_result(end)) to[targets++] = output(end - 1, rank);
+    lane.reduce(shares_.of(rank), {to.data(), targets}, sources);
   }
 
   // Makes fold(0, length); places join from the right.

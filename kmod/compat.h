@@ -85,8 +85,12 @@ static inline void kcoll_release_fault_lock(struct vm_fault *vmf)
 #endif
 }
 
-/* Mapping 2 MiB as one: only where the page tables can mark such an entry as special. */
-#if defined(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP) && defined(CONFIG_TRANSPARENT_HUGEPAGE)
+/*
+ * Mapping 2 MiB as one: only where the page tables can mark such an entry as special, and where it
+ * covers 2 MiB, as windows do. With pages of 16 KiB it would cover 32 MiB.
+ */
+#if defined(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP) && defined(CONFIG_TRANSPARENT_HUGEPAGE) && \
+	PMD_SHIFT == 21
 #define KCOLL_HUGE_MAP 1
 /**
  * kcoll_insert_huge() - maps 2 MiB as one

@@ -2,33 +2,53 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Builds kcoll.ko and the module's tests for arm64 and runs the tests in an emulated machine, with Debian's kernel.
 #
-#   scripts/vm/arm64.sh [-b] SERIES [PROGRAM...]     default: functional invalidation access; -b: builds the module only
+#   scripts/vm/arm64.sh [-b] KERNEL [PROGRAM...]            default: functional invalidation access
+#   scripts/vm/arm64.sh -L BUILD KERNEL [PATTERN]
 #
-# The machine has no files but its initial file system, which is no tmpfs: what that holds is shared memory, and tests
-# want a file that is not. Programs are linked statically. 77: cannot be done here.
-# 1: a test failed. 99: the kernel complained. 124: time out.
+#   KERNEL   a series such as 6.12, or 6.12-16k: its kernel with pages of 16 KiB
+#   -b       builds the module only
+#   -L       runs the library's tests of a cross build instead (tests/kmod/arm64-library.sh)
+#
+# The machine of the module's tests has no files but its initial file system, which is no tmpfs: what that holds is
+# shared memory, and tests want a file that is not. Programs are linked statically. The machine of the library's tests
+# sees this machine's files, read-only. CPUS=4 MEMORY=2G VM_CPU=cortex-a76 LIMIT=3000 (seconds)
+# 77: cannot be done here. 1: a test failed. 99: the kernel complained. 124: time out.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 # shellcheck source=common.sh
 . "$here/common.sh"
-build_only=''
-if [ "${1:-}" = -b ]; then
-    build_only=1
-    shift
-fi
-series=${1:?"usage: $0 [-b] SERIES [PROGRAM...]"}
+usage="usage: $0 [-b] KERNEL [PROGRAM...], or $0 -L BUILD KERNEL [PATTERN]"
+build_only='' library='' pattern=''
+while getopts bL: option; do
+    case $option in
+    b) build_only=1 ;;
+    L) library=$(realpath "$OPTARG") ;;
+    *) echo "$usage" >&2; exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+kernel=${1:?"$usage"}
 shift
-[ $# -gt 0 ] || set -- functional invalidation access
+series=${kernel%-16k}
+flavour=arm64${kernel#"$series"}
+page=4096
+[ "$flavour" = arm64 ] || page=16384
+if [ -n "$library" ]; then
+    pattern=${1:-.}
+    set --
+elif [ $# = 0 ]; then
+    set -- functional invalidation access
+fi
 
 need apt-get:apt dpkg aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu make flock:util-linux
 [ -n "$build_only" ] || need qemu-system-aarch64:qemu-system-arm cpio modprobe:kmod
 [ -n "$build_only" ] || [ -e /usr/aarch64-linux-gnu/lib/libc.a ] || cannot "packages are missing here: libc6-dev-arm64-cross"
 # Headers common to all architectures and the build tools of this machine's come with its own kernel of the series.
 "$here/kernels.sh" "$series"
-lock "arm64-$series"
-into=$cache/arm64-$series
-release=$(sed 's/-[^-]*$/-arm64/' "$cache/$series/release")
+lock "arm64-$kernel"
+into=$cache/arm64-$kernel
+release=$(sed "s/-[^-]*\$/-$flavour/" "$cache/$series/release")
 headers=$into/root/usr/src/linux-headers-$release
 
 if [ "$(cat "$into/complete" 2> /dev/null)" != "$release" ]; then
@@ -57,7 +77,7 @@ if [ "$(cat "$into/complete" 2> /dev/null)" != "$release" ]; then
     echo "$release" > "$into/complete"
 fi
 
-stage=$cache/module/arm64-$series
+stage=$cache/module/arm64-$kernel
 copy_sources "$top" "$stage"
 if ! nice -n 19 make -C "$headers" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- M="$stage/kmod" KCFLAGS=-Werror W=1 \
     modules > "$stage/build.log" 2>&1 || grep -E '(warning|error):' "$stage/build.log" > /dev/null; then
@@ -75,7 +95,9 @@ root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,tmp,run,mnt,etc,modules,tests}
 cp "$into/root/bin/busybox" "$root/bin/"
 cp "$stage/kmod/kcoll.ko" "$root/modules/"
-for name in zram lzo; do
+names='zram lzo'
+[ -z "$library" ] || names='virtio_pci 9pnet_virtio 9p'
+for name in $names; do
     modprobe -d "$into/root" -S "$release" --show-depends $name 2> /dev/null | awk '$1 == "insmod" {print $2}' || true
 done | awk '!seen[$0]++' | while read -r file; do
     name=$(basename "$file" .xz)
@@ -83,7 +105,7 @@ done | awk '!seen[$0]++' | while read -r file; do
     echo "$name" >> "$root/modules/order"
 done
 for program in "$@"; do
-    aarch64-linux-gnu-gcc -static -O1 -g -std=gnu11 -D_GNU_SOURCE -w -I"$top/include" -idirafter "$into/root/usr/include" \
+    aarch64-linux-gnu-gcc -static -O1 -g -std=gnu11 -D_GNU_SOURCE "-DPAGE=${page}UL" -w -I"$top/include" -idirafter "$into/root/usr/include" \
         -o "$root/tests/$program" "$top/tests/kmod/$program.c" "$top"/tests/kmod/kcoll_{test,peer}.c \
         "$(find "$into/root/usr/lib" -name liburing.a)" -lpthread
 done
@@ -106,9 +128,10 @@ for module in $(cat /modules/order); do insmod /modules/$module; done
 status=0
 insmod /modules/kcoll.ko || status=125
 uname -m
+export KCOLL_VM=arm64
 [ $status != 0 ] || for program in /tests/*; do
     echo "# program ${program##*/}"
-    KCOLL_VM=arm64 $program || status=1
+    $program || status=1
 done
 for try in 1 2 3 4 5 6 7 8 9 10; do
     rmmod kcoll && break
@@ -123,11 +146,29 @@ sync
 poweroff -f
 EOF
 chmod +x "$root/init"
+if [ -n "$library" ]; then
+    # Programs run in a root that is this machine's, where only a shell for arm64 is missing.
+    cat > "$root/tests/library" << EOF
+#!/bin/sh
+mkdir /host
+mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose,msize=262144 host /host || exit 1
+for place in proc sys dev; do mount -o rbind /\$place /host/\$place; done
+for place in tmp run mnt; do mount -t tmpfs -o mode=1777 tmpfs /host/\$place; done
+cp /bin/busybox /host/run/
+exec chroot /host /run/busybox sh '$top/tests/kmod/arm64-library.sh' '$library' '$pattern'
+EOF
+    chmod +x "$root/tests/library"
+fi
 (cd "$root" && find . | cpio --quiet -o -H newc) > "$work/initrd"
+# Huge pages of 2 MiB on either kernel: with 16 KiB pages the default is 32 MiB.
+huge='default_hugepagesz=2M hugepagesz=2M hugepages=32'
+share=()
+[ -z "$library" ] || share=(-fsdev "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap"
+    -device virtio-9p-pci,fsdev=host,mount_tag=host)
 code=0
 timeout --foreground -k 5 "${LIMIT:-3000}" nice -n 19 qemu-system-aarch64 -machine virt,gic-version=3 -cpu "${VM_CPU:-cortex-a76}" \
-    -smp "${CPUS:-4}" -m 2G -nodefaults -no-user-config -display none -no-reboot -kernel "$into/root/boot/vmlinuz-$release" \
-    -initrd "$work/initrd" -serial stdio -append "console=ttyAMA0 rootfstype=ramfs loglevel=5 hugepages=32 panic=-1 oops=panic \
+    -smp "${CPUS:-4}" -m "${MEMORY:-2G}" -nodefaults -no-user-config -display none -no-reboot -kernel "$into/root/boot/vmlinuz-$release" \
+    -initrd "$work/initrd" -serial stdio "${share[@]}" -append "console=ttyAMA0 rootfstype=ramfs loglevel=5 $huge panic=-1 oops=panic \
         transparent_hugepage=madvise rcupdate.rcu_cpu_stall_timeout=300 sysctl.kernel.hung_task_timeout_secs=300" \
     < /dev/null | tr -d '\r' | tee "$work/console" || code=$?
 [ $code != 124 ] || exit 124

@@ -5,6 +5,8 @@
  */
 #include "kcoll_test.h"
 
+enum { PAGES = HUGE / PAGE }; /* of 2 MiB */
+
 TEST(info_has_version_and_features)
 {
 	struct kcoll_info info = {.size = sizeof(info)};
@@ -327,18 +329,19 @@ TEST(pages_are_pinned_once)
 		CHECK_EQ(peer_result(&peers[i]), 0);
 	CHECK(!stats_get(KCOLL_STATS_ALL, &after));
 	CHECK_EQ(after.pins - before.pins, 1);
-	CHECK_EQ(after.pin_pages - before.pin_pages, 512);
+	CHECK_EQ(after.pin_pages - before.pin_pages, PAGES);
 	CHECK_EQ(after.pages_uncached - before.pages_uncached, 0);
 	CHECK_EQ(after.copies - before.copies, 160);
 	CHECK_EQ(after.bytes_read - before.bytes_read, 160 * HUGE);
-	CHECK_EQ(pinned_pages(), 512);
+	CHECK_EQ(pinned_pages(), PAGES);
 	for (i = 0; i < 8; i++)
 		peer_end(&peers[i]);
 }
 
 TEST(huge_pages_are_one_extent)
 {
-	char *p = memory(THP, HUGE), *h = memory(HUGETLB, HUGE), byte;
+	/* A transparent huge page has 2 MiB where a page has 4 KiB. */
+	char *p = memory(PAGE == 4096 ? THP : HUGETLB, HUGE), *h = memory(HUGETLB, HUGE), byte;
 	struct kcoll_stats s;
 
 	memset(p, 1, HUGE);
@@ -347,7 +350,7 @@ TEST(huge_pages_are_one_extent)
 	CHECK(c && d);
 	CHECK(!copy(c, 0, &byte, 1, KCOLL_READ));
 	CHECK(!stats_get(0, &s));
-	CHECK_EQ(s.pin_pages, 1024);
+	CHECK_EQ(s.pin_pages, 2 * PAGES);
 	CHECK_EQ(s.pin_extents, 2);
 }
 
@@ -383,22 +386,24 @@ static void wait_pinned(long pages)
 /* The pages of the first access; more of them when more are accessed; then the whole window. */
 TEST(pins_grow_with_reuse)
 {
-	char *p = memory(SMALL, 2 * HUGE), x[8192];
+	enum { TWO = 2 * PAGE };
+	const u64 middle = PAGES / 5 * PAGE, behind = PAGES * 3 / 5 * PAGE;
+	char *p = memory(SMALL, 2 * HUGE), x[TWO];
 	u64 cookie;
 
 	fill(p, 2 * HUGE, 3);
 	cookie = reg(p, 2 * HUGE, KCOLL_READ);
-	CHECK(!copy(cookie, 100 * PAGE, x, 8192, KCOLL_READ) && filled(x, 8192, 3, 100 * PAGE));
+	CHECK(!copy(cookie, middle, x, TWO, KCOLL_READ) && filled(x, TWO, 3, middle));
 	CHECK_EQ(pinned_pages(), 2);
-	CHECK(!copy(cookie, 100 * PAGE + 1, x, 8000, KCOLL_READ));
+	CHECK(!copy(cookie, middle + 1, x, TWO - 100, KCOLL_READ));
 	CHECK_EQ(pinned_pages(), 2);
-	CHECK(!copy(cookie, 300 * PAGE, x, 8192, KCOLL_READ) && filled(x, 8192, 3, 300 * PAGE));
-	wait_pinned(64);
-	CHECK(!copy(cookie, 5 * PAGE, x, 8192, KCOLL_READ) && filled(x, 8192, 3, 5 * PAGE));
-	wait_pinned(512);
+	CHECK(!copy(cookie, behind, x, TWO, KCOLL_READ) && filled(x, TWO, 3, behind));
+	wait_pinned((256 << 10) / PAGE);
+	CHECK(!copy(cookie, 5 * PAGE, x, TWO, KCOLL_READ) && filled(x, TWO, 3, 5 * PAGE));
+	wait_pinned(PAGES);
 	/* The other window has its own history. */
-	CHECK(!copy(cookie, HUGE + 7, x, 8192, KCOLL_READ) && filled(x, 8192, 3, HUGE + 7));
-	CHECK_EQ(pinned_pages(), 512 + 3);
+	CHECK(!copy(cookie, HUGE + 7, x, TWO, KCOLL_READ) && filled(x, TWO, 3, HUGE + 7));
+	CHECK_EQ(pinned_pages(), PAGES + 3);
 	CHECK(!unreg(cookie));
 	CHECK_EQ(pinned_pages(), 0);
 }
@@ -413,7 +418,7 @@ TEST(statistics_measure_time_on_request)
 	CHECK(!copy(cookie, 0, x, HUGE, KCOLL_READ));
 	CHECK(!stats_get(KCOLL_STATS_TIME, &s));
 	CHECK_EQ(s.timed, 0);
-	CHECK(s.pin_ns > 0 && s.conc_pages[0] == 512 && s.conc_ns[0] >= s.pin_ns);
+	CHECK(s.pin_ns > 0 && s.conc_pages[0] == PAGES && s.conc_ns[0] >= s.pin_ns);
 	CHECK(!copy(cookie, 0, x, HUGE, KCOLL_READ));
 	CHECK(!stats_get(KCOLL_STATS_NOTIME, &s));
 	CHECK_EQ(s.timed, 1);
@@ -830,20 +835,22 @@ TEST(tracepoints_have_their_fields)
 
 TEST(tracepoints_and_debugfs_show_what_happened)
 {
-	static const char *const reported[] = {"kcoll_reg: region=",
-					       "kcoll_pin: region=",
-					       "pages=512",
-					       "len=10 dir=read cached=0 conc=1",
-					       "len=2097152 dir=read cached=1",
-					       "kcoll_fault: region=",
-					       "kcoll_inval: region=",
-					       "kcoll_zap: region=",
-					       "kcoll_unpin: region=",
-					       "kcoll_unreg: region="};
+	char all_pages[32];
+	const char *const reported[] = {"kcoll_reg: region=",
+					"kcoll_pin: region=",
+					all_pages,
+					"len=10 dir=read cached=0 conc=1",
+					"len=2097152 dir=read cached=1",
+					"kcoll_fault: region=",
+					"kcoll_inval: region=",
+					"kcoll_zap: region=",
+					"kcoll_unpin: region=",
+					"kcoll_unreg: region="};
 	char *p = memory(SMALL, HUGE), *m, *x = memory(SMALL, HUGE);
 	unsigned int i;
 	u64 cookie;
 
+	snprintf(all_pages, sizeof(all_pages), "pages=%d ", PAGES);
 	memset(p, 1, HUGE);
 	trace_begin("enable");
 	cookie = reg(p, HUGE, KCOLL_READ);

@@ -73,7 +73,7 @@ int missing_asked(int faults, const void *area, int ms)
 
 void missing_give(int faults, void *area, int page, u64 word)
 {
-	static u64 contents[PAGE / 8] __attribute__((aligned(4096)));
+	static u64 contents[PAGE / 8] __attribute__((aligned(PAGE)));
 	struct uffdio_copy give = {.dst = (u64)area + page * PAGE, .src = (u64)contents, .len = PAGE};
 
 	contents[0] = word;

@@ -26,7 +26,9 @@
 
 #include "uapi/kcoll.h"
 
+#ifndef PAGE /* arm64 kernels with larger pages define it */
 #define PAGE 4096UL
+#endif
 #define HUGE (2UL << 20)
 
 typedef uint64_t u64;

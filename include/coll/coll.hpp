@@ -161,7 +161,9 @@ template <>
 inline constexpr coll_datatype named_type<float16> = COLL_FLOAT16;
 template <>
 inline constexpr coll_datatype named_type<bfloat16> = COLL_BFLOAT16;
-#ifdef __FLT16_MAX__
+// GCC 12 for aarch64 defines the limits of _Float16, but has the type in C only.
+#if defined(__FLT16_MAX__) && (defined(__clang__) || !defined(__aarch64__) || __GNUC__ >= 13)
+#define COLL_HPP_FLOAT16 1
 template <>
 inline constexpr coll_datatype named_type<_Float16> = COLL_FLOAT16;
 #endif

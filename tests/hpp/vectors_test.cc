@@ -90,7 +90,7 @@ static_assert(coll::Combinable<std::complex<float>> && coll::Combinable<coll::bf
 static_assert(CanCombine<int, std::plus<>> && CanCombine<int, int (*)(const int&, const int&)>);
 static_assert(CanCombine<Point, void (*)(std::span<const Point>, std::span<Point>)>);
 static_assert(!CanCombine<Point, std::plus<>> && !CanCombine<int, int (*)(int&, int&)> && !CanCombine<int, int>);
-#ifdef __FLT16_MAX__
+#ifdef COLL_HPP_FLOAT16
 static_assert(coll::datatype_of<_Float16> == COLL_FLOAT16 && coll::Combinable<_Float16>);
 static_assert(CanAllreduce<std::vector<_Float16>&, std::span<_Float16>>);
 #endif
@@ -126,7 +126,7 @@ TEST(Vectors, RangesOfEveryKind) {
     std::vector<Point> points{{double(me), me}}, all(2);
     comm.allgather(points, all);
     RANK_CHECK(context, all[1].x == 1.0 && all[1].n == 1);
-#ifdef __FLT16_MAX__
+#ifdef COLL_HPP_FLOAT16
     _Float16 halves[1] = {static_cast<_Float16>(1.5f)};
     comm.allreduce(coll::in_place, halves, coll::sum);
     RANK_CHECK(context, static_cast<float>(halves[0]) == 3.0f);

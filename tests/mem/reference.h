@@ -16,10 +16,12 @@
 namespace coll::test {
 
 // C++ types that lib/mem does not use: the compiler's 16-bit float, the complex numbers of C, plain structs.
-#ifdef __FLT16_MAX__
+// GCC 12 for aarch64 defines the limits of _Float16, but has the type in C only.
+#if defined(__FLT16_MAX__) && (defined(__clang__) || !defined(__aarch64__) || __GNUC__ >= 13)
 using Half = _Float16;
 #else
-// For compilers without such a type (clang 14): exact arithmetic on the value, 11 significant bits, ties to even.
+// For compilers without such a type (clang 14, and GCC 12 for aarch64): exact arithmetic on the value, 11 significant
+// bits, ties to even.
 struct Half {
   uint16_t bits;
   Half() = default;

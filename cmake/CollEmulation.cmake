@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What an emulator cannot run: the lines "TEST: REASON" and "TEST CASES: REASON" of tests/emulated.txt. Where a cross build
 # has an emulator, coll_test() and coll_script_test() turn these tests and cases into skips that print the reason.
+# `coll_emulates` is set there. The emulator is ten to twenty times as slow as a processor, so that programs run for one set
+# of rules, and tests that sanitizer builds leave to `make test-long` have the label long there, too (CollTargets.cmake).
 set(coll_emulation_limits "")
+set(coll_emulates OFF)
 if(CMAKE_CROSSCOMPILING AND CMAKE_CROSSCOMPILING_EMULATOR)
+  set(coll_emulates ON)
   set(coll_emulated ${PROJECT_SOURCE_DIR}/tests/emulated.txt)
   set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${coll_emulated})
   file(STRINGS ${coll_emulated} coll_emulation_limits REGEX "^[^#]")
+  # tests/comm/ranks.h: sweeps are thinner, and tests of every transport leave out the one that qemu-user lacks.
+  list(APPEND COLL_TEST_ENVIRONMENT COLL_TEST_EMULATED=1 COLL_TEST_WITHOUT=cma)
+  # Open MPI does not try process_vm_readv() either.
+  list(APPEND COLL_TEST_ENVIRONMENT_SHIM OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_smsc=^cma)
 endif()
 
 # coll_emulation_limit(REASON CASES TEST): sets CASES to the patterns of GoogleTest cases that cannot be emulated and REASON

@@ -61,10 +61,11 @@ endfunction()
 #   [LATER pattern]    (coll_test) cases that run as NAME_later: not in `make check`; in sanitizer builds and for
 #                      other processors in `make test-long` only
 #   [LONG pattern]     (coll_test) cases that run as NAME_long, in `make test-long` only
-#   [CPUS name ...]    runs it once more for each of these processors (COLL_CPU), as NAME.CPU, without sanitizers
+#   [CPUS name ...]    runs it once more for each of these processors (COLL_CPU), as NAME.CPU, without sanitizers and
+#                      emulators
 #   [CPUS_LATER]       does so in `make test-long`
 #   [NO_SANITIZE why]  leaves it out of the sanitizer builds
-#   [SANITIZE_LATER]   in sanitizer builds it is a test of `make test-long`
+#   [SANITIZE_LATER]   in sanitizer builds, and where an emulator runs the tests, it has the label long
 #   [NO_CHECK why]     leaves it out of `make check`, which otherwise runs it unless its labels say no (coll_in_check())
 set(coll_test_options "OPTIMIZED;SANITIZE_LATER;CPUS_LATER")
 set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE;NO_CHECK;EXCEPT;LATER;LONG")
@@ -164,9 +165,9 @@ function(coll_script_test name)
     set(prefix ${COLL_SANITIZER}.)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")
     list(APPEND arg_LABELS ${COLL_SANITIZER})
-    if(arg_SANITIZE_LATER)
-      list(APPEND arg_LABELS long)
-    endif()
+  endif()
+  if(arg_SANITIZE_LATER AND (COLL_SANITIZER OR coll_emulates))
+    list(APPEND arg_LABELS long)
   endif()
   if(NOT arg_PROCESSORS)
     set(arg_PROCESSORS 1)
@@ -176,8 +177,8 @@ function(coll_script_test name)
       endif()
     endforeach()
   endif()
-  if(COLL_SANITIZER)
-    # Sanitizers check code, not choices: one processor is enough.
+  if(COLL_SANITIZER OR coll_emulates)
+    # Sanitizers and emulators check code, not choices: one processor is enough.
     set(arg_CPUS "")
   endif()
   foreach(cpu here ${arg_CPUS})

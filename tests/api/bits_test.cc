@@ -115,7 +115,7 @@ void for_every_algorithm(Context& c, const std::string& transport, Check check) 
     }
 }
 
-class Bits : public testing::TestWithParam<std::string> {};
+class Bits : public testing::TestWithParam<const char*> {};
 
 void check_floats(Context& c, const std::string& transport) {
   unsigned form = 0;
@@ -145,7 +145,7 @@ TEST_P(Bits, OfShortFloatsAreRoundedOnce) {
   for (int ranks : {2, 7}) run_processes(ranks, [](Context& c) { check_short_floats(c, GetParam()); });
 }
 
-INSTANTIATE_TEST_SUITE_P(By, Bits, testing::Values("auto", "shm", "cma", "mapped"),
-                         [](const auto& by) { return by.param; });
+INSTANTIATE_TEST_SUITE_P(By, Bits, testing::ValuesIn(transports({"auto", "shm", "cma", "mapped"})),
+                         [](const auto& by) { return std::string(by.param); });
 
 }  // namespace

@@ -128,7 +128,7 @@ void keep_larger(const void* from, void* to, size_t count, coll_datatype type, v
 
 // Elements up to the limit are reduced whole; every rank refuses larger ones.
 TEST(LargeElements, AreReducedOrRefused) {
-  for (const char* transport : {"shm", "cma"})
+  for (const char* transport : transports({"shm", "cma"}))
     for (const char* algorithm : {"", "fused", "all_read", "recursive_doubling", "hierarchical", "movement_avoiding"}) {
       SCOPED_TRACE(std::string(transport) + " " + algorithm);
       Environment forced("COLL_TRANSPORT", transport);

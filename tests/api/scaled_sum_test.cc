@@ -152,7 +152,7 @@ std::vector<coll_datatype> summed_types() {
 
 TEST(ScaledSum, HasTheBitsOfASumOfProducts) {
   ASSERT_EQ(summed_types().size(), 16u);
-  for (const char* transport : {"auto", "shm", "cma"}) {
+  for (const char* transport : transports({"auto", "shm", "cma"})) {
     Environment of_transport("COLL_TRANSPORT", transport);
     for (int ranks : {1, 2, 5}) run_processes(ranks, [](Context& c) { check_types(c, summed_types(), {1, 40, 1501}); });
   }

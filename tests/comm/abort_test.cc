@@ -131,7 +131,7 @@ TEST_P(Abort, EndsEveryWait) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(All, Abort,
-                         testing::Combine(testing::Values("shm", "cma"), testing::Values(2, 4),
+                         testing::Combine(testing::ValuesIn(transports({"shm", "cma"})), testing::Values(2, 4),
                                           testing::Values(0, 60'000)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param)) +

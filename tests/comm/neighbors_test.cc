@@ -206,7 +206,7 @@ TEST_P(Neighbors, ReportLengthsThatDiffer) {
                                   {{10}, {5, 5}, COLL_ERR_COUNT, 0},
                                   {{3, 7}, {7, 3}, COLL_ERR_COUNT, 0},
                                   {{200000, 200000}, {200000, 1}, COLL_ERR_TRUNCATE, 0}};
-    for (const char* transport : {"shm", "cma"}) {
+    for (const char* transport : transports({"shm", "cma"})) {
       c.set("COLL_TRANSPORT", transport);
       coll_comm* comm = c.comm();
       if (comm == nullptr) return;
@@ -335,7 +335,7 @@ TEST(ManyNeighbors, CostNothingUnlessTheyExchange) {
 
 // The neighbours of a dead rank get a status in every state: in place and staged, blocking and not.
 TEST(DeadNeighbor, IsNoticed) {
-  for (const char* transport : {"shm", "cma"})
+  for (const char* transport : transports({"shm", "cma"}))
     for (size_t bytes : {size_t(16), size_t(400000)})
       for (bool blocking : {true, false}) {
         run_processes(

@@ -102,8 +102,9 @@ inline constexpr int slowness = 5;  // in a sanitizer build: lengthens time limi
 inline constexpr int slowness = 1;
 #endif
 
-// The machines of tests/kmod are emulated: everything takes many times as long.
-inline bool emulated() { return getenv("KCOLL_VM") != nullptr; }
+// The machines of tests/kmod are emulated, and so are the programs of a cross build (cmake/CollEmulation.cmake):
+// everything takes many times as long.
+inline bool emulated() { return getenv("KCOLL_VM") != nullptr || getenv("COLL_TEST_EMULATED") != nullptr; }
 inline int time_factor() { return slowness * (emulated() ? 5 : 1); }
 
 // There, and under sanitizers, a few ranks test every second case of a sweep and many ranks the others; all test the
@@ -195,8 +196,12 @@ inline void run_threads(int ranks, const Function& function) {
   munmap(shared, sizeof(Shared));
 }
 
-// These transports, and those of the kernel module if it is loaded (in the virtual machines of tests/kmod).
+// These transports, without those that COLL_TEST_WITHOUT names, separated by spaces, and with those of the kernel module
+// if it is loaded (in the virtual machines of tests/kmod).
 inline std::vector<const char*> transports(std::vector<const char*> names) {
+  const char* without = getenv("COLL_TEST_WITHOUT");
+  std::istringstream words(without != nullptr ? without : "");
+  for (std::string word; words >> word;) std::erase_if(names, [&](const char* name) { return name == word; });
   if (access("/dev/kcoll", F_OK) == 0) names.insert(names.end(), {"kcoll_copy", "kcoll_map", "kcoll_uring"});
   return names;
 }

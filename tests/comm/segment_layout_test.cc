@@ -19,6 +19,7 @@ namespace {
 struct Part {
   size_t begin, bytes;
   std::string what;
+  int writer = -1;  // the rank
 };
 
 class Layout : public testing::TestWithParam<int> {
@@ -37,21 +38,22 @@ class Layout : public testing::TestWithParam<int> {
     const auto place = [](const char* address) { return size_t(reinterpret_cast<uintptr_t>(address)); };
     for (int rank = 0; rank < ranks; rank++) {
       const std::string who = " of rank " + std::to_string(rank) + " on channel " + std::to_string(index);
-      parts.push_back({place(made.progress_parts.of(rank)), sizeof(exec::Progress), "progress" + who});
+      parts.push_back({place(made.progress_parts.of(rank)), sizeof(exec::Progress), "progress" + who, rank});
       for (int flag = 0; flag < exec::max_flags; flag++)
         parts.push_back({place(made.flag_parts.of(rank)) + size_t(flag) * made.flag_stride, sizeof(sync::FlagLine),
-                         "flag " + std::to_string(flag) + who});
+                         "flag " + std::to_string(flag) + who, rank});
       if (index == 0)
-        parts.push_back({place(made.mailbox_parts.of(rank)), exec::mailboxes * sizeof(exec::Mailbox), "cells" + who});
+        parts.push_back(
+            {place(made.mailbox_parts.of(rank)), exec::mailboxes * sizeof(exec::Mailbox), "cells" + who, rank});
       for (int note = 0; note < exec::kinds_of_notes * exec::notes && made.note_stride != 0; note++)
         parts.push_back({place(made.note_parts.of(rank)) + size_t(note) * made.note_stride, sizeof(exec::Note),
-                         "note " + std::to_string(note) + who});
+                         "note " + std::to_string(note) + who, rank});
       for (const exec::StagingRing& ring : made.rings) {
         const size_t step = ring.slot_bytes == 0 ? ring.half_bytes : ring.slot_bytes;
         for (size_t half = 0; half < 2; half++)
           for (size_t at = 0; at < ring.half_bytes; at += step)
             parts.push_back({place(ring.parts.of(rank)) + ring.offset(half, at), step,
-                             "staging of " + std::to_string(step) + " bytes" + who});
+                             "staging of " + std::to_string(step) + " bytes" + who, rank});
       }
     }
   }
@@ -74,6 +76,22 @@ TEST_P(Layout, NoTwoPartsOverlap) {
   for (size_t i = 1; i < parts.size(); i++)
     ASSERT_LE(parts[i - 1].begin + parts[i - 1].bytes, parts[i].begin) << parts[i - 1].what << ", " << parts[i].what;
   EXPECT_LE(parts.back().begin + parts.back().bytes, layout.texts());
+}
+
+// On processors with lines of 128 bytes, no rank's stores take a line away from another rank, either. The times that
+// ranks compare while they tune are written rarely, and not in this list.
+TEST_P(Layout, RanksShareNoLineOf128Bytes) {
+  constexpr size_t line = 128;
+  std::vector<Part> parts;
+  for (int index = 0; index < comm::channel_count; index++) add(parts, index);
+  for (int rank = 0; rank < ranks; rank++)
+    parts.push_back({layout.state(rank), sizeof(exec::RankState), "state of rank " + std::to_string(rank), rank});
+  std::ranges::sort(parts, {}, &Part::begin);
+  for (size_t i = 1; i < parts.size(); i++) {
+    if (parts[i - 1].writer == parts[i].writer) continue;
+    ASSERT_NE((parts[i - 1].begin + parts[i - 1].bytes - 1) / line, parts[i].begin / line)
+        << parts[i - 1].what << ", " << parts[i].what;
+  }
 }
 
 // Longer operations use later rings, each ring serves some, and blocking calls have the staging that plans are made

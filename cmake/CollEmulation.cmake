@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What an emulator cannot run: the lines "TEST: REASON" and "TEST CASES: REASON" of tests/emulated.txt. Where a cross build
 # has an emulator, coll_test() and coll_script_test() turn these tests and cases into skips that print the reason.
-# `coll_emulates` is set there. The emulator is ten to twenty times as slow as a processor, so that programs run for one set
+# `coll_emulates` is set there. The emulator is many times as slow as a processor, so that programs run for one set
 # of rules, and tests that sanitizer builds leave to `make test-long` have the label long there, too (CollTargets.cmake).
 set(coll_emulation_limits "")
 set(coll_emulates OFF)

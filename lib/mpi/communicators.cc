@@ -98,14 +98,7 @@ int keep_from_duplicate(MPI_Comm, int, void *, void *, void *, int *flag) {
   return MPI_SUCCESS;
 }
 
-bool create_own_objects() {
-  load_operations();
-  create_pair_operations();
-  if (!load_datatypes()) return false;
-  if (mpi.Comm_create_keyval(keep_from_duplicate, delete_communicator, &keyval, nullptr) != MPI_SUCCESS) {
-    keyval = MPI_KEYVAL_INVALID;
-    return false;
-  }
+bool create_own_communicator() {
   // Not MPI_Comm_dup, which would copy the program's attributes. The first new communicator may get the handle of one
   // that the program has freed and uses by mistake; that handle must stay invalid.
   MPI_Comm first;
@@ -114,6 +107,17 @@ bool create_own_objects() {
   mpi.Comm_free(&first);
   if (!second) return false;
   mpi.Comm_set_errhandler(own_communicator, mpi.errors_return);
+  return true;
+}
+
+bool create_own_objects() {
+  load_operations();
+  create_pair_operations();
+  if (!create_own_communicator() || !load_datatypes()) return false;
+  if (mpi.Comm_create_keyval(keep_from_duplicate, delete_communicator, &keyval, nullptr) != MPI_SUCCESS) {
+    keyval = MPI_KEYVAL_INVALID;
+    return false;
+  }
   return mpi.Irecv(&own_byte, 1, MPI_BYTE, 0, 0, own_communicator, &own_request) == MPI_SUCCESS;
 }
 
@@ -150,11 +154,19 @@ struct Shape {
   int ranks;
 };
 
+// Whether `comm` is a communicator. Under Open MPI the caller's next call finds out: see QuietErrors.
+bool is_communicator(MPI_Comm comm) {
+  if (over_open_mpi || comm == mpi.world || comm == mpi.self) return true;
+  int relation = 0;
+  return has_own_objects && mpi.Comm_compare(own_communicator, comm, &relation) == MPI_SUCCESS;
+}
+
 // Returns false if `comm` is not a communicator.
 bool look_up(MPI_Comm comm, Shape *shape) {
   *shape = {};
   if (!may_be_communicator(comm) || comm == MPI_COMM_NULL) return false;
   const QuietErrors quiet;
+  if (!is_communicator(comm)) return false;
   void *value = nullptr;
   int flag = 0;
   if (keyval != MPI_KEYVAL_INVALID) {
@@ -190,7 +202,6 @@ class LoggedName {
   LoggedName(MPI_Comm comm, int rank) {
     int length = 0;
     if (rank != 0 || !log_wanted()) return;
-    const QuietErrors quiet;
     if (mpi.Comm_get_name(comm, text_, &length) == MPI_SUCCESS && length > 0) coll_log_next_name(text_);
   }
   ~LoggedName() { coll_log_next_name(nullptr); }
@@ -343,6 +354,7 @@ void release(MPI_Comm comm) {
   if (phase.load(std::memory_order_acquire) != Phase::open || keyval == MPI_KEYVAL_INVALID) return;
   if (!may_be_communicator(comm) || comm == MPI_COMM_NULL || comm == mpi.world || comm == mpi.self) return;
   const QuietErrors quiet;
+  if (!is_communicator(comm)) return;
   void *value = nullptr;
   int flag = 0;
   if (mpi.Comm_get_attr(comm, keyval, &value, &flag) == MPI_SUCCESS && flag != 0) mpi.Comm_delete_attr(comm, keyval);

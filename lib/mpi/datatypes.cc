@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/datatypes.h"
 
+#include "mpi/communicators.h"
 #include "mpi/handle_cache.h"
 #include "mpi/library.h"
 #include "mpi/typemap.h"
@@ -9,6 +10,14 @@
 
 namespace coll::shim {
 namespace {
+
+// MPI has no query for this; MPI_Pack of zero elements fails if the datatype is not committed, or is none. Under MPICH the
+// handler of its communicator learns of that: see QuietErrors.
+bool is_committed(MPI_Datatype handle) {
+  char nothing[16] = {};
+  int position = 0;
+  return mpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, private_communicator()) == MPI_SUCCESS;
+}
 
 // ---- predefined datatypes: a table, filled once, read without locks ------------------------------------------
 
@@ -101,7 +110,7 @@ class NamedTable {
 NamedTable named_table;
 
 void load(const Named &named) {
-  if (named.handle == MPI_Datatype{} || named.handle == MPI_DATATYPE_NULL) return;
+  if (named.handle == MPI_Datatype{} || named.handle == MPI_DATATYPE_NULL || !is_committed(named.handle)) return;
   int size = 0;
   MPI_Aint lower, extent;
   if (mpi.Type_size(named.handle, &size) != MPI_SUCCESS || size <= 0 ||
@@ -210,15 +219,7 @@ int keep_from_duplicate(MPI_Datatype, int, void *, void *, void *, int *flag) {
   return MPI_SUCCESS;
 }
 
-// MPI has no query for this; MPI_Pack of zero elements fails if the datatype is not committed.
-bool is_committed(MPI_Datatype handle) {
-  char nothing[16] = {};
-  int position = 0;
-  return mpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, mpi.self) == MPI_SUCCESS;
-}
-
 const Datatype *examine(MPI_Datatype handle) {
-  if (!is_committed(handle)) return nullptr;
   MPI_Count size, lower, extent, true_lower, true_extent;
   if (mpi.COLL_SHIM_COUNT(Type_size)(handle, &size) != MPI_SUCCESS || size < 0 ||
       mpi.COLL_SHIM_COUNT(Type_get_extent)(handle, &lower, &extent) != MPI_SUCCESS ||
@@ -251,6 +252,7 @@ const Datatype *examine(MPI_Datatype handle) {
 [[gnu::noinline]] const Datatype *derived(MPI_Datatype handle) {
   if (!may_be_datatype(handle) || handle == mpi.no_datatype || keyval == MPI_KEYVAL_INVALID) return nullptr;
   const QuietErrors quiet;
+  if (!is_committed(handle)) return nullptr;
   void *value = nullptr;
   int flag = 0;
   if (mpi.Type_get_attr(handle, keyval, &value, &flag) != MPI_SUCCESS) return nullptr;

@@ -151,6 +151,7 @@ std::mutex quiet;  // locked while an object exists, or a second one would save 
 }
 
 QuietErrors::QuietErrors() : handlers_{{mpi.world, {}, false}, {mpi.self, {}, false}} {
+  if (!over_open_mpi) return;
   quiet.lock();
   for (Handler &handler : handlers_) {
     handler.set = mpi.Comm_get_errhandler(handler.comm, &handler.saved) == MPI_SUCCESS;
@@ -159,6 +160,7 @@ QuietErrors::QuietErrors() : handlers_{{mpi.world, {}, false}, {mpi.self, {}, fa
 }
 
 QuietErrors::~QuietErrors() {
+  if (!over_open_mpi) return;
   for (Handler &handler : handlers_) {
     if (!handler.set) continue;
     mpi.Comm_set_errhandler(handler.comm, handler.saved);

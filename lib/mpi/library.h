@@ -102,7 +102,7 @@ namespace coll::shim {
 // the program.
 #define COLL_SHIM_NEEDED(X)                                                                             \
   X(Initialized) X(Finalized) X(Get_library_version)                                                   \
-  X(Comm_test_inter) X(Comm_size) X(Comm_rank) X(Comm_split) X(Comm_free)                             \
+  X(Comm_test_inter) X(Comm_size) X(Comm_rank) X(Comm_compare) X(Comm_split) X(Comm_free)              \
   X(Comm_group) X(Group_free) X(Comm_create_group)                                                    \
   X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_delete_attr)      \
   X(Comm_get_name) X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Errhandler_free)             \
@@ -184,6 +184,11 @@ bool mpi_is_running();
 // While an object of this class exists, MPI errors are returned to the shim. Errors of calls on no communicator go to
 // the handler of MPI_COMM_WORLD (of MPI_COMM_SELF from MPI 4 on), which would end the program. For calls on handles
 // that may be invalid because of a mistake of the program.
+//
+// It has no effect under MPICH: a communicator whose own handler was never set follows the present one of
+// MPI_COMM_WORLD there. A handler cannot be made unset again, and is inherited by new communicators. There, such a handle
+// is first passed to a function together with a communicator of the shim, whose handler MPICH calls: is_communicator()
+// (communicators.cc) and is_committed() (datatypes.cc).
 //
 // At most one object exists in a process: a second thread waits for the first, and a nested one would wait forever. Errors
 // of other threads are returned meanwhile, too. REQUIRES: mpi_library() was called, and MPI is running.

@@ -71,7 +71,7 @@ def compiles(root, has):
     include = Path(root) / "include"
     flags = [f"-DKCOLL_HAVE_{name}" for name in sorted(has)]
     command = [os.environ.get("CC", "cc"), "-std=gnu11", "-fsyntax-only", "-Wall", "-Werror", "-nostdinc", f"-I{include}",
-               f"-I{KMOD}", "-DCONFIG_ARCH_SUPPORTS_PMD_PFNMAP", "-DCONFIG_TRANSPARENT_HUGEPAGE", *flags,
+               f"-I{KMOD}", "-DCONFIG_ARCH_SUPPORTS_PMD_PFNMAP", "-DCONFIG_TRANSPARENT_HUGEPAGE", "-DPMD_SHIFT=21", *flags,
                str(include / "user.c")]
     result = subprocess.run(command, capture_output=True, text=True)
     return result.returncode == 0, result.stderr

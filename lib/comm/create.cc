@@ -21,6 +21,9 @@ namespace coll::comm {
 namespace {
 
 constexpr int most_ranks = 4096;
+// The model repeats them, because it must not include lib/mem.
+static_assert(size_t(model::long_buffer_bytes) == mem::HugePages::least_bytes &&
+              size_t(model::huge_page_bytes) == mem::huge_page_bytes);
 constexpr size_t most_huge = 16;  // communicators per process whose payloads and staging may use huge pages
 
 // Whether ranks must share a core. Then a spinning rank would keep the rank that it waits for from running.

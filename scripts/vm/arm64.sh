@@ -79,11 +79,7 @@ fi
 
 stage=$cache/module/arm64-$kernel
 copy_sources "$top" "$stage"
-if ! nice -n 19 make -C "$headers" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- M="$stage/kmod" KCFLAGS=-Werror W=1 \
-    modules > "$stage/build.log" 2>&1 || grep -E '(warning|error):' "$stage/build.log" > /dev/null; then
-    grep -v '^make\|^  [A-Z]' "$stage/build.log" >&2
-    exit 1
-fi
+make_module "$stage/build.log" make -C "$headers" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- M="$stage/kmod" W=1 || exit 1
 if [ -n "$build_only" ]; then
     echo "$stage/kmod/kcoll.ko"
     exit

@@ -252,7 +252,8 @@ struct Buffers {
 Footprint footprint(const Row& row, double bytes, int ranks, const Knobs& knobs) {
   const plan::Collective collective = collective_of(row);
   if (collective == plan::Collective::barrier || bytes <= 0) return {};
-  const auto [send, recv, all_send, all_recv] = Buffers(collective, bytes, ranks);
+  const Buffers buffers(collective, bytes, ranks);
+  const double send = buffers.send, recv = buffers.recv;
   // Rings and trees of an allgather read what the peer has received, other algorithms what it sends.
   const bool reads_received = collective == plan::Collective::allgather && row.traffic.from_send == 0;
   Footprint made{.source = send + recv,

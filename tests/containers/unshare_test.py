@@ -9,7 +9,7 @@ import unittest
 
 import launchers_test  # not its classes: unittest would run them here, too
 from launchers_test import COLLCTL, MEETING, run, sums
-from ranks import mpi_sums, single_copies_of_world, with_mpi
+from ranks import lines, mpi_sums, single_copies_of_world, with_mpi
 
 # The leak detector of sanitized programs cannot find threads where /proc is that of another pid namespace.
 SANITIZER = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
@@ -32,10 +32,6 @@ def starting_with(launcher):
     return getattr(launchers_test, launcher)().command
 
 
-def meeting_lines(done):
-    return sorted(line for line in done.stdout.splitlines() if line.startswith(("rank", "error")))
-
-
 class Ranks(unittest.TestCase):
     def launchers(self, mpi=True):
         """Returns each installed launcher, as a function from ranks and program to a command, with its name. Those of MPI libraries
@@ -49,7 +45,7 @@ class Ranks(unittest.TestCase):
             for name, command in self.launchers(options in (USER, CONTAINER)):
                 with self.subTest(namespaces=options[0], launcher=name):
                     done = run(command(2, *unshare(*options), MEETING, "create", "sum", "create", "sum"), **SANITIZER)
-                    self.assertEqual(meeting_lines(done), sorted(2 * sums(2)), done.stderr)
+                    self.assertEqual(lines(done), sorted(2 * sums(2)), done.stderr)
 
     def test_each_with_a_network_of_its_own(self):
         """They share /dev/shm and meet in a file there."""
@@ -57,7 +53,7 @@ class Ranks(unittest.TestCase):
             for name, command in self.launchers(options is NETWORK):
                 with self.subTest(namespaces=options[0], launcher=name):
                     done = run(command(2, *unshare(*options), MEETING, "create", "sum"), **SANITIZER)
-                    self.assertEqual(meeting_lines(done), sums(2), done.stderr)
+                    self.assertEqual(lines(done), sums(2), done.stderr)
 
     def test_nothing_shared_but_a_directory(self):
         hide = 'mount -t tmpfs tmpfs /dev/shm && exec "$@"'
@@ -66,16 +62,16 @@ class Ranks(unittest.TestCase):
                 wrapped = [*unshare(*ISOLATED), "sh", "-c", hide, "sh", MEETING]
                 with self.subTest(launcher=name):
                     done = run(command(2, *wrapped, "create", "sum"), COLL_RENDEZVOUS_DIR=folder, **SANITIZER)
-                    self.assertEqual(meeting_lines(done), sums(2), done.stderr)
+                    self.assertEqual(lines(done), sums(2), done.stderr)
                     self.assertEqual(os.listdir(folder), [])
 
     def test_nothing_shared_is_reported(self):
         hide = 'mount -t tmpfs tmpfs /dev/shm && exec "$@"'
         wrapped = [*unshare(*ISOLATED), "sh", "-c", hide, "sh", MEETING]
         done = run(starting_with("Script")(2, *wrapped, "try"), COLL_RENDEZVOUS_TIMEOUT="3", **SANITIZER)
-        lines = meeting_lines(done)
-        self.assertEqual(len(lines), 2, done)
-        for line, absent in zip(lines, (0, 1)):
+        printed = lines(done)
+        self.assertEqual(len(printed), 2, done)
+        for line, absent in zip(printed, (0, 1)):
             self.assertIn(f"rank {absent} of the script that sets COLL_RANK has not come within 3 s", line)
             self.assertIn("COLL_RENDEZVOUS_DIR, here /dev/shm): bind one into every container", line)
 
@@ -83,24 +79,24 @@ class Ranks(unittest.TestCase):
         for rank in (0, 1):
             inside = " ".join(unshare(*PID))
             script = f"[ $COLL_RANK = {rank} ] && exec {inside} {MEETING} create sum; exec {MEETING} create sum"
-            self.assertEqual(meeting_lines(run(starting_with("Script")(3, "sh", "-c", script), **SANITIZER)), sums(3))
+            self.assertEqual(lines(run(starting_with("Script")(3, "sh", "-c", script), **SANITIZER)), sums(3))
 
     def test_all_in_one_container(self):
         for options in (USER, PID, CONTAINER, ISOLATED):
             for name, command in self.launchers(options is CONTAINER):
                 with self.subTest(namespaces=options[0], launcher=name):
                     done = run([*unshare(*options), *command(2, MEETING, "create", "sum")], **SANITIZER)
-                    self.assertEqual(meeting_lines(done), sums(2), done.stderr)
+                    self.assertEqual(lines(done), sums(2), done.stderr)
 
     def test_a_child_in_a_container_is_no_second_rank(self):
         inner = " ".join([*unshare(*PID), MEETING, "create"])
         for name, command in self.launchers():
             with self.subTest(launcher=name):
                 done = run(command(2, MEETING, "create", "only", "0", "start", inner, "sum"), **SANITIZER)
-                lines = meeting_lines(done)
-                self.assertEqual([line for line in lines if line.startswith("rank")], sums(2))
-                self.assertIn("rank 0 of", lines[0])
-                self.assertIn("is another process", lines[0])
+                printed = lines(done)
+                self.assertEqual([line for line in printed if line.startswith("rank")], sums(2))
+                self.assertIn("rank 0 of", printed[0])
+                self.assertIn("is another process", printed[0])
 
     def test_doctor(self):
         done = run(starting_with("Script")(2, *unshare(*CONTAINER), COLLCTL, "doctor"), **SANITIZER)
@@ -124,7 +120,7 @@ class Shims(unittest.TestCase):
         for preloaded, order in (("", "coll-first"), (shim, "mpi-first")):
             done = run(command(2, *unshare(*options), *launchers_test.preload(preloaded), program, order), COLL_LOG="info", **more,
                        **SANITIZER)
-            self.assertEqual(meeting_lines(done), mpi_sums(2), (mpi, options, preloaded, done.stderr))
+            self.assertEqual(lines(done), mpi_sums(2), (mpi, options, preloaded, done.stderr))
             # None: the shim has left the ranks to the MPI library.
             self.assertIs(single_copies_of_world(done), False if preloaded else None, (mpi, options, done.stderr))
 

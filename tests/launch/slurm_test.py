@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ranks that Slurm starts: a cluster of one node, with slurmctld, slurmd and munged on a network of its own. All of it runs in namespaces of its own and ends with them, however the test ends."""
+import functools
 import glob
 import os
 import shlex
@@ -291,6 +292,7 @@ class Containers(unittest.TestCase):
 IMAGE = ""  # of apptainer; set below
 
 
+@functools.cache  # each try starts a container
 def apptainer_works(*options):
     return shutil.which("apptainer") is not None and subprocess.run(
         [*containers.apptainer(IMAGE, "--userns", *options), "true"], capture_output=True, check=False,

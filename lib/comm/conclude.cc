@@ -7,6 +7,7 @@
 #include "comm/creation.h"
 #include "comm/tuning.h"
 #include "mem/huge_pages.h"
+#include "mem/processor.h"
 #include "model/fingerprint.h"
 #include "transport/cma.h"
 #include "transport/kcoll_map.h"
@@ -74,6 +75,8 @@ void Creation::decide() {
                                                  : sync::SpinPolicy::own_core();
   for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
   comm_->selector_ = {table_, comm_->hierarchy_, model::hardware_of(*comm_->machine_)};
+  if (table_ != nullptr && table_->rep_movsb.has_value())
+    mem::use_measured_rep_movsb(table_->rep_movsb->load_min_bytes, table_->rep_movsb->store_min_bytes);
   comm_->set_latency_paths();
   if (ranks() > 1 && team.access_mode != AccessMode::direct && settings.chunk_bytes == 0 && settings.throttle == 0)
     tune(stages);

@@ -32,6 +32,10 @@ void copy_long(void* dst, const void* src, size_t bytes);
 // Copies with vector loads and stores, at any addresses.
 void copy_vectors(void* dst, const void* src, size_t bytes);
 
+// Copies with `rep movsb` if the processor has RFO-free stores. Otherwise with memcpy(), which selects `rep movsb` by
+// rules of its own; a sanitizer checks its accesses.
+void copy_rep_movsb(void* dst, const void* src, size_t bytes);
+
 // Copies with ordinary stores, for data that this core or a neighbour is expected to read soon. Beyond 16 bytes the C
 // library's memcpy was never slower than a dispatched vector loop or a hand-written `rep movsb` from 64 bytes to 64 MiB
 // (bench/micro_mem.cc), except in the cases that copy_long() treats: addresses at which it is very slow, and data of

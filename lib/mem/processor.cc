@@ -69,6 +69,15 @@ std::span<const Profile> profiles() { return all; }
 const Profile* const detail::forced = find(wish());
 const Processor detail::running = detail::forced != nullptr ? detail::forced->rules : is_zen5_or_later() ? zen5 : usual;
 
+std::atomic<size_t> detail::rep_movsb_load{detail::running.rep_movsb_load_min_bytes},
+    detail::rep_movsb_store{detail::running.rep_movsb_store_min_bytes};
+
+void use_measured_rep_movsb(size_t load_min_bytes, size_t store_min_bytes) {
+  if (detail::forced != nullptr) return;
+  detail::rep_movsb_load.store(load_min_bytes, std::memory_order_relaxed);
+  detail::rep_movsb_store.store(store_min_bytes, std::memory_order_relaxed);
+}
+
 std::string forced_profile_error() {
   if (wish().empty() || find(wish()) != nullptr) return "";
   std::string names;

@@ -2,6 +2,7 @@
 // How a processor moves bytes between cores. The fastest way differs between processors and was measured on each.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,10 +40,18 @@ std::span<const Profile> profiles();
 namespace detail {
 extern const Profile* const forced;
 extern const Processor running;
+extern std::atomic<size_t> rep_movsb_load, rep_movsb_store;
 }  // namespace detail
 
 // The one that this process runs on, or that COLL_CPU named when it started; known before main(). Thread safe.
 inline const Processor& processor() { return detail::running; }
+
+// The two sizes in use: those of processor(), or those measured on this machine. They decide only how this process copies,
+// so they may change at any time and differ between ranks. Thread safe.
+inline size_t rep_movsb_load_min_bytes() { return detail::rep_movsb_load.load(std::memory_order_relaxed); }
+inline size_t rep_movsb_store_min_bytes() { return detail::rep_movsb_store.load(std::memory_order_relaxed); }
+// Replaces them, unless COLL_CPU named a profile. Thread safe.
+void use_measured_rep_movsb(size_t load_min_bytes, size_t store_min_bytes);
 
 // The profile that COLL_CPU named when this process started; null without it or when it named none.
 inline const Profile* forced_profile() { return detail::forced; }

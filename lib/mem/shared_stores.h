@@ -34,7 +34,7 @@ class SharedStores {
   void write(char* shared, const char* source, size_t bytes) {
     count(bytes);
     if (stream(bytes)) return copy_shared(shared, source, bytes, true);
-    if (bytes >= processor().rep_movsb_store_min_bytes) return copy_shared(shared, source, bytes, false);
+    if (bytes >= rep_movsb_store_min_bytes()) return copy_shared(shared, source, bytes, false);
     write_in_steps(shared, bytes, [&](size_t at, size_t length) { copy(shared + at, source + at, length); });
   }
   // The same, and to `own`, which this rank reads. Either may be `source` itself.
@@ -64,7 +64,7 @@ class SharedStores {
     const Processor& here = processor();
     if (bytes < std::min(least_bytes, here.rep_movsb_no_rfo_min_bytes)) return false;
     if (stream(bytes)) return true;
-    return here.has_rfo_free_stores() && (!symmetric || bytes >= here.rep_movsb_store_min_bytes);
+    return here.has_rfo_free_stores() && (!symmetric || bytes >= rep_movsb_store_min_bytes());
   }
 
   // From now on use non-temporal stores always or never, whatever measure() finds.
@@ -96,7 +96,7 @@ class SharedStores {
 
 // Whether write() of so many bytes gains nothing from a prefetch of the memory, wherever its readers are.
 inline bool writes_without_prefetch(size_t bytes) {
-  return processor().has_rfo_free_stores() && bytes >= processor().rep_movsb_store_min_bytes;
+  return processor().has_rfo_free_stores() && bytes >= rep_movsb_store_min_bytes();
 }
 
 // Whether some kind of store needs no read-for-ownership, and the fastest one for long data at equal alignment.

@@ -49,8 +49,8 @@ bool rep_movsb_is_slow(const void* dst, const void* src) {
   return behind - 1 < most_behind;
 }
 
-// With `rep movsb` if the processor has RFO-free stores. Otherwise with memcpy(), which selects `rep movsb` by rules of
-// its own; a sanitizer checks its accesses.
+}  // namespace
+
 void copy_rep_movsb(void* dst, const void* src, size_t bytes) {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   if (processor().has_rfo_free_stores()) {
@@ -60,8 +60,6 @@ void copy_rep_movsb(void* dst, const void* src, size_t bytes) {
 #endif
   std::memcpy(dst, src, bytes);
 }
-
-}  // namespace
 
 const Implementation& implementation() {
   const Implementation* current = chosen.load(std::memory_order_relaxed);
@@ -112,7 +110,7 @@ ReduceKernel reduce_kernel(coll_op op, coll_datatype type) {
 }
 
 void detail::copy_long(void* dst, const void* src, size_t bytes) {
-  if (bytes < processor().rep_movsb_load_min_bytes || rep_movsb_is_slow(dst, src)) copy_vectors(dst, src, bytes);
+  if (bytes < rep_movsb_load_min_bytes() || rep_movsb_is_slow(dst, src)) copy_vectors(dst, src, bytes);
   else copy_rep_movsb(dst, src, bytes);
 }
 
@@ -127,9 +125,8 @@ void copy_shared(void* dst, const void* src, size_t bytes, bool streams) {
 }
 
 void copy_streaming(void* dst, const void* src, size_t bytes) {
-  const Processor& here = processor();
   const bool by_rep_movsb =
-      here.has_rfo_free_stores() && bytes >= here.rep_movsb_load_min_bytes && !rep_movsb_is_slow(dst, src);
+      processor().has_rfo_free_stores() && bytes >= rep_movsb_load_min_bytes() && !rep_movsb_is_slow(dst, src);
   by_rep_movsb ? copy_rep_movsb(dst, src, bytes) : copy_nt(dst, src, bytes);
 }
 

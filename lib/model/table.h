@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -88,6 +89,14 @@ struct Links {
   double socket_gbs = 0;  // out of one socket to others
 };
 
+// The sizes from which copies between cores are fastest with `rep movsb` (lib/mem/processor.h): of data that another core
+// has just stored, and to memory that another core has read.
+struct RepMovsb {
+  static constexpr size_t never = SIZE_MAX;
+  size_t load_min_bytes = never, store_min_bytes = never;
+  bool operator==(const RepMovsb&) const = default;
+};
+
 struct Thresholds {
   double direct_bytes = 0;        // shorter vectors are staged; longer ones are accessed in place
   double non_temporal_bytes = 0;  // work sets of this size or more use non-temporal stores; 0: never
@@ -137,6 +146,7 @@ struct Table {
   double overlap = 1;  // the shorter of a copy's loads and stores: the share of it that the longer one does not hide
   Links links;
   Thresholds thresholds;
+  std::optional<RepMovsb> rep_movsb;                       // none: the processor's own
   std::vector<Chosen> choices;                             // ascending by collective, ranks, up_to_bytes
   std::vector<std::pair<std::string, std::string>> notes;  // the sources of the numbers
 

@@ -70,6 +70,14 @@ std::vector<CacheRates> read_caches(Object& in) {
   return caches;
 }
 
+RepMovsb read_rep_movsb(Object in) {
+  RepMovsb sizes;
+  if (in.has("load_min_bytes")) sizes.load_min_bytes = size_t(in.number("load_min_bytes", 1));
+  if (in.has("store_min_bytes")) sizes.store_min_bytes = size_t(in.number("store_min_bytes", 1));
+  in.close();
+  return sizes;
+}
+
 constexpr const char* latency = "latency";
 
 Chosen read_chosen(Object in) {
@@ -152,6 +160,7 @@ Table read(Object in) {
   Object thresholds = in.object("thresholds");
   table.thresholds = {thresholds.number("direct_bytes"), thresholds.number("non_temporal_bytes")};
   thresholds.close();
+  if (in.has("rep_movsb")) table.rep_movsb = read_rep_movsb(in.object("rep_movsb"));
   if (in.has("choices")) table.choices = read_choices(in);
   table.notes = in.object("notes").all_texts();
   in.close();
@@ -194,6 +203,13 @@ ordered_json to_json(const CacheRates& rates) {
                       {"combine_gbs", rates.combine_gbs},
                       {"combine_fetch_gbs", rates.combine_fetch_gbs}};
   if (rates.kernel_gbs > 0) out["kernel_gbs"] = rates.kernel_gbs;
+  return out;
+}
+
+ordered_json to_json(const RepMovsb& sizes) {
+  ordered_json out = ordered_json::object();
+  if (sizes.load_min_bytes != RepMovsb::never) out["load_min_bytes"] = sizes.load_min_bytes;
+  if (sizes.store_min_bytes != RepMovsb::never) out["store_min_bytes"] = sizes.store_min_bytes;
   return out;
 }
 
@@ -287,6 +303,7 @@ std::string write_table(const Table& table) {
     out["overlap"] = table.overlap;
   }
   if (table.huge_pages) out["huge_pages"] = true;
+  if (table.rep_movsb.has_value()) out["rep_movsb"] = to_json(*table.rep_movsb);
   return out.dump(2) + "\n";
 }
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "comm/collectives.h"
+#include "mem/processor.h"
 #include "model/own_table.h"
 #include "model/table_json.h"
 
@@ -24,11 +25,13 @@ model::Chosen row(Collective collective, size_t up_to_bytes, const char* algorit
 // A file with these choices that exists as long as the object.
 class TableFile {
  public:
-  explicit TableFile(std::vector<model::Chosen> choices, const std::string& name = "chosen")
+  explicit TableFile(std::vector<model::Chosen> choices, const std::string& name = "chosen",
+                     std::optional<model::RepMovsb> rep_movsb = {})
       : path(testing::TempDir() + "coll-table-" + name + std::to_string(getpid()) + ".json") {
     model::Table table = model::find_table("default", {}, {}).table;
     table.name = name;
     table.date = "2026-11-21";
+    table.rep_movsb = rep_movsb;
     table.choices = std::move(choices);
     std::ofstream(path) << model::write_table(table);
   }
@@ -71,6 +74,19 @@ TEST(Table, ItsChoicesAreUsed) {
         "ranks)",
         "bcast of 16384 bytes on 2 ranks: sequential_write", "bcast of 262144 bytes on 2 ranks: scatter_all"})
     EXPECT_NE(text.find(words), std::string::npos) << words << "\nis not in\n" << text;
+}
+
+TEST(Table, ItsSizesForRepMovsbAreUsed) {
+  TableFile file({}, "movsb", model::RepMovsb{.load_min_bytes = 12345});
+  Environment table("COLL_TABLE", file.path.c_str()), any("COLL_CPU", nullptr);
+  run_processes(2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    if (coll::mem::forced_profile() == nullptr) {
+      RANK_CHECK(c, coll::mem::rep_movsb_load_min_bytes() == 12345);
+      RANK_CHECK(c, coll::mem::rep_movsb_store_min_bytes() == model::RepMovsb::never);
+    }
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
 }
 
 TEST(Table, VariablesComeFirst) {

@@ -66,6 +66,23 @@ TEST_F(Processors, WithoutTheVariableTheMachineDecides) {
   EXPECT_EXIT(exit_by_rules(nullptr), testing::ExitedWithCode(0), "");
 }
 
+// Exits with 0 if measured sizes replace those of the processor, or, if COLL_CPU named a profile, do not.
+[[noreturn]] void exit_by_measured_sizes() {
+  use_measured_rep_movsb(4096, Processor::never);
+  const Processor& own = processor();
+  const bool are_own = rep_movsb_load_min_bytes() == own.rep_movsb_load_min_bytes &&
+                       rep_movsb_store_min_bytes() == own.rep_movsb_store_min_bytes;
+  const bool are_measured = rep_movsb_load_min_bytes() == 4096 && rep_movsb_store_min_bytes() == Processor::never;
+  std::_Exit((forced_profile() != nullptr ? are_own : are_measured) ? 0 : 1);
+}
+
+TEST_F(Processors, MeasuredSizesReplaceThoseOfAnUnnamedProfile) {
+  for (const char* name : {static_cast<const char*>(nullptr), profiles().front().name}) {
+    const test::Environment forced("COLL_CPU", name);
+    EXPECT_EXIT(exit_by_measured_sizes(), testing::ExitedWithCode(0), "") << (name == nullptr ? "none" : name);
+  }
+}
+
 // Two profiles with equal decisions would be one test twice.
 TEST_F(Processors, NoTwoDecideAlike) {
   for (const Profile& one : profiles())

@@ -107,6 +107,18 @@ TEST(Json, HugePagesAreKept) {
   EXPECT_TRUE(again.huge_pages);
 }
 
+TEST(Json, SizesForRepMovsbAreKept) {
+  Table table = machine("knl"), again;
+  ASSERT_TRUE(parse_table(write_table(table), "none", again).ok());
+  EXPECT_FALSE(again.rep_movsb.has_value());
+  for (const RepMovsb& sizes : {RepMovsb{}, RepMovsb{.load_min_bytes = 4096}, RepMovsb{8192, 65536}}) {
+    table.rep_movsb = sizes;
+    ASSERT_TRUE(parse_table(write_table(table), "rep_movsb", again).ok());
+    ASSERT_TRUE(again.rep_movsb.has_value());
+    EXPECT_EQ(*again.rep_movsb, sizes);
+  }
+}
+
 TEST(Json, MissingDistancesUseTheNextNearerOne) {
   const Table knl = machine("knl");  // has core, numa and node
   EXPECT_EQ(knl.flag_ns[topo::Distance::l3], knl.flag_ns[topo::Distance::core]);

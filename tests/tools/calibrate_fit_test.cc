@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "mem/processor.h"
 #include "model/machines.h"
 
 namespace coll::tools {
@@ -175,6 +176,39 @@ TEST(FitModel, TakesTheCostOfAPinFromTheModulesCounts) {
   EXPECT_FALSE(silent.table.of(model::Mechanism::kcoll_first_touch).available);
   EXPECT_THAT(silent.remarks,
               ::testing::Contains(::testing::HasSubstr("first touch: the module reports no pinned page")));
+}
+
+// Copies with vectors take 2 us; with rep movsb twice as long below `crossing`, and so many times as long from there on.
+Measured with_rep_movsb(double crossing, double beyond) {
+  Measured measured = made_up();
+  for (double bytes = 4 * kib; bytes <= 512 * kib; bytes *= 2)
+    for (auto [vectors, rep_movsb] : {std::pair(Quantity::fetch_vectors, Quantity::fetch_rep_movsb),
+                                      std::pair(Quantity::take_vectors, Quantity::take_rep_movsb)}) {
+      const bool fetches = vectors == Quantity::fetch_vectors;
+      measured.points.push_back({{vectors, bytes}, took(2)});
+      measured.points.push_back({{rep_movsb, bytes},
+                                 took(2 * (bytes < crossing ? 2
+                                           : fetches        ? beyond
+                                                            : 0.99 * beyond))});
+    }
+  return measured;
+}
+
+TEST(FitModel, UsesRepMovsbWhereItIsFaster) {
+  const auto fit = [](const Measured& measured) {
+    return fit_model(measured, eight_cores(), model::builtin_table({})).table.rep_movsb;
+  };
+  const mem::Processor& own = mem::processor();
+  ASSERT_GT(own.rep_movsb_load_min_bytes, 8 * kib);
+  EXPECT_FALSE(fit(made_up()).has_value());  // not measured
+  EXPECT_EQ(fit(with_rep_movsb(8 * kib, 0.8)), (model::RepMovsb{8 << 10, 8 << 10}));
+  EXPECT_EQ(fit(with_rep_movsb(8 * kib, 1.2)), (model::RepMovsb{}));  // always slower: never
+  // What it changes is not clearly faster.
+  EXPECT_FALSE(fit(with_rep_movsb(4 * kib, 0.98)).has_value());
+  // Only stores that differ from the processor's choice: the size for loads stays.
+  Measured stores = with_rep_movsb(1 * mib, 1);
+  std::erase_if(stores.points, [](const Point& point) { return point.key.quantity == Quantity::fetch_vectors; });
+  EXPECT_EQ(fit(stores), (model::RepMovsb{own.rep_movsb_load_min_bytes, model::RepMovsb::never}));
 }
 
 TEST(FitModel, EveryCurveIsMetByItsPoints) {

@@ -39,6 +39,7 @@ Model Fitting::all() {
   lines();
   memory();
   near_copies();
+  rep_movsb();
   cma();
   kcoll();
   links();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A fit in progress: reads measurements and fills a table. fit.cc fits flags, links and thresholds, memory.cc the rates
-// of memory by size, copies.cc copies between processes.
+// of memory by size, copies.cc copies between processes, rep_movsb.cc when copies use `rep movsb`.
 #pragma once
 
 #include <string>
@@ -54,6 +54,9 @@ class Fitting {
                         model::Bandwidth otherwise);
   // Fits copy = longer + overlap * shorter, where longer and shorter are the times of its loads and stores.
   void overlap();
+
+  // Keeps the processor's own size unless the copies that another size changes are clearly faster.
+  void rep_movsb();
 
   void near_copies();
   // Fits the time of c concurrent accesses over that of one, after subtracting the startup, which does not depend on c.

@@ -32,6 +32,7 @@ class Probes {
   void add_steps();
   void add_near_copies();
   void add_shared_readers();
+  void add_rep_movsb();
   void add_cma(const std::vector<double>& footprints);
   void add_kcoll();
 

@@ -115,6 +115,23 @@ void Probes::add_near_copies() {
     }
 }
 
+void Probes::add_rep_movsb() {
+  if (n_ < 2) return;
+  for (double size = 4 * kib; size <= 512 * kib; size *= 2) {
+    const size_t bytes = size_t(size);
+    const auto pair = [&, this](Quantity fetches, Quantity takes, void (*copy)(void*, const void*, size_t)) {
+      const auto read_own = [=, this] { look_through(at_.own(), bytes); };
+      add({fetches, size}, nullptr, plain([=, this](int self) { read_own(), rewrite(at_.shared(self), bytes); }),
+          plain([=, this](int self) { copy(at_.own(), at_.shared(neighbour(self)), bytes); }));
+      add({takes, size}, nullptr,
+          plain([=, this](int self) { read_own(), look_through(at_.shared(neighbour(self)), bytes); }),
+          plain([=, this](int self) { copy(at_.shared(self), at_.own(), bytes); }));
+    };
+    pair(Quantity::fetch_vectors, Quantity::take_vectors, mem::copy_vectors);
+    pair(Quantity::fetch_rep_movsb, Quantity::take_rep_movsb, mem::copy_rep_movsb);
+  }
+}
+
 void Probes::add_shared_readers() {
   constexpr size_t bytes = size_t(256) << 10;
   for (int readers : concurrency_levels(n_)) {

@@ -45,6 +45,10 @@ const char* name(Quantity quantity) {
                                           "far_fetch",
                                           "shared_copy",
                                           "mapped_copy",
+                                          "fetch_vectors",
+                                          "fetch_rep_movsb",
+                                          "take_vectors",
+                                          "take_rep_movsb",
                                           "call",
                                           "check",
                                           "pages",
@@ -137,6 +141,7 @@ Measured measure_machine(const MeasureTask& task, const std::function<void(doubl
   probes.add_steps();
   probes.add_near_copies();
   probes.add_shared_readers();
+  probes.add_rep_movsb();
   probes.add_cma(sizes);
   probes.add_kcoll();
 

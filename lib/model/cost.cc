@@ -209,7 +209,7 @@ Setting Setting::touching(const Footprint& footprint) const {
   of.known = true;
   of.store = us(target.store_gbs);
   of.load = us(source.load_gbs);
-  of.take = us(rates_at(*table_, slots_in_turn_bytes).take_gbs);
+  of.take = us(take_gbs(*table_, footprint.chunk));
   of.copy = overlapping(us(target.load_gbs), of.store);
   of.stage = overlapping(of.load, of.take);
   of.fetch = overlapping(us(there.fetch_gbs), of.store);

@@ -49,8 +49,6 @@ struct Footprint {
   double chunk = 0;           // one slot
   double ring = 0;            // what the writer of a ring has touched when a reader loads from it
 };
-// Consecutive calls use consecutive slots, so a rank stores to the same lines again after this many bytes.
-inline constexpr double slots_in_turn_bytes = 1 << 20;
 // A writer is ahead of its readers by all slots of the ring. For each slot it has also touched a chunk of the source.
 inline double ring_bytes(double depth, double bytes, double chunk_bytes) {
   return chunk_bytes * (1 + std::min(depth, std::ceil(bytes / chunk_bytes)));

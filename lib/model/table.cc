@@ -38,6 +38,13 @@ CacheRates rates_at(const Table& table, double bytes) {
           between(&CacheRates::kernel_gbs)};
 }
 
+double take_gbs(const Table& table, double bytes) {
+  // Consecutive calls use consecutive slots, so a rank stores to the same lines again after this many bytes.
+  constexpr double slots_in_turn_bytes = 1 << 20;
+  if (bytes < short_store_bytes && table.short_take_gbs > 0) return table.short_take_gbs;
+  return rates_at(table, slots_in_turn_bytes).take_gbs;
+}
+
 uint64_t available_cache_bytes(const Table& table, int ranks) {
   const Fingerprint& of = table.fingerprint;
   const uint64_t shared = of.l3_bytes * uint64_t(of.l3s), own = of.l2_bytes * uint64_t(ranks);

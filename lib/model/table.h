@@ -80,6 +80,10 @@ struct CacheRates {
   double kernel_gbs = 0;  // copies by CMA without the locks of pages; 0: not measured, Access::bandwidth_gbs counts
 };
 
+// Shorter data are stored with ordinary stores to lines that a peer has read, at a rate of their own
+// (lib/mem/shared_stores.h).
+inline constexpr double short_store_bytes = 4096;
+
 // The links that ranks share. 0 means no limit.
 struct Links {
   double core_gbs = 0;    // one core, whatever its ranks do
@@ -143,6 +147,7 @@ struct Table {
   double step_ns = 0;       // the executor's own time for a step
   Bandwidth copy, copy_non_temporal, reduce, reduce_non_temporal;  // reduce: bytes of sources combined
   std::vector<CacheRates> caches;  // ascending by bytes; empty: not measured, the rates above are used for all sizes
+  double short_take_gbs = 0;       // as CacheRates::take_gbs, for less than short_store_bytes; 0: not measured
   double overlap = 1;  // the shorter of a copy's loads and stores: the share of it that the longer one does not hide
   Links links;
   Thresholds thresholds;
@@ -155,6 +160,8 @@ struct Table {
 
 // The rates for `bytes`; beyond the table's ends those of the nearest size. REQUIRES: caches are not empty.
 CacheRates rates_at(const Table& table, double bytes);
+// The rate of stores of `bytes` at once to slots that a peer has read.
+double take_gbs(const Table& table, double bytes);
 
 // The total caches of `ranks` ranks: C = c' + p c'' (YHCCL 4.2), where c'' counts only if the last level is not
 // inclusive.

@@ -151,6 +151,7 @@ Table read(Object in) {
   table.reduce_non_temporal = read_bandwidth(in.object("reduce_non_temporal"));
   if (in.has("caches")) {
     table.caches = read_caches(in);
+    table.short_take_gbs = in.number_or("short_take_gbs", 0);
     table.overlap = in.number("overlap");
   }
   Object links = in.object("links");
@@ -300,6 +301,7 @@ std::string write_table(const Table& table) {
       {"notes", notes}};
   if (!table.caches.empty()) {
     for (const CacheRates& rates : table.caches) out["caches"].push_back(to_json(rates));
+    if (table.short_take_gbs > 0) out["short_take_gbs"] = table.short_take_gbs;
     out["overlap"] = table.overlap;
   }
   if (table.huge_pages) out["huge_pages"] = true;

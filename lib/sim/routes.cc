@@ -150,10 +150,10 @@ double Routes::load_us(const Operand& operand, const Remote& peer, int rank, boo
   return us_per_byte(combines ? rates.combine_fetch_gbs : rates.fetch_gbs) * farther;
 }
 
-double Routes::store_us(const Operand& operand, const Remote& peer, int rank) const {
+double Routes::store_us(const Operand& operand, const Remote& peer, int rank, double bytes) const {
   if (operand.space != Space::view) return us_per_byte(rates_at(table_, own_bytes_[size_t(rank)]).store_gbs);
   const model::ByDistance& gbs = table_.of(Mechanism::shared_memory).bandwidth_gbs;
-  return us_per_byte(rates_at(table_, model::slots_in_turn_bytes).take_gbs) * gbs[Distance::l3] / gbs[peer.distance];
+  return us_per_byte(take_gbs(table_, bytes)) * gbs[Distance::l3] / gbs[peer.distance];
 }
 
 double Routes::kernel_gbs(const Remote& peer, int rank) const {
@@ -235,7 +235,7 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
   for (int d = 0; d < destinations; ++d) {
     const Remote peer = remote(to[d]);
     if (sized && !peer.kernel) {
-      stores += store_us(to[d], peer, lane.rank);
+      stores += store_us(to[d], peer, lane.rank, made.bytes);
     } else if (peer.owner != lane.rank) {
       double store = 0;
       add_access(peer, store);

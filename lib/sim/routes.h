@@ -62,7 +62,7 @@ class Routes {
   bool is_result(const plan::Operand& operand) const;
   // Microseconds per byte, if the table has rates by size: to load from an operand or combine it, to store to it.
   double load_us(const plan::Operand& operand, const Remote& peer, int rank, bool combines, double chunk_bytes) const;
-  double store_us(const plan::Operand& operand, const Remote& peer, int rank) const;
+  double store_us(const plan::Operand& operand, const Remote& peer, int rank, double bytes) const;
   double kernel_gbs(const Remote& peer, int rank) const;
   bool by_size() const { return !table_.caches.empty(); }
   bool keeps(uint32_t link, int reader) const;

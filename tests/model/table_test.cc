@@ -228,6 +228,8 @@ TEST(Caches, AreWrittenReadAndInterpolated) {
   EXPECT_TRUE(table.caches.empty());
   table.caches = {{1024, 80, 40, 8, 10, 60, 6}, {65536, 20, 10, 16, 12, 30, 15, 9}};
   table.overlap = 0.25;
+  EXPECT_EQ(take_gbs(table, short_store_bytes - 1), take_gbs(table, short_store_bytes));
+  table.short_take_gbs = 3;
   Table read;
   ASSERT_TRUE(parse_table(write_table(table), "t.json", read).ok());
   ASSERT_EQ(read.caches.size(), 2u);
@@ -236,6 +238,8 @@ TEST(Caches, AreWrittenReadAndInterpolated) {
   EXPECT_EQ(read.caches[0].combine_fetch_gbs, 6);
   EXPECT_EQ(read.caches[0].kernel_gbs, 0);  // not measured
   EXPECT_EQ(read.caches[1].kernel_gbs, 9);
+  EXPECT_EQ(take_gbs(read, short_store_bytes - 1), 3);
+  EXPECT_EQ(take_gbs(read, short_store_bytes), 12);
   EXPECT_EQ(rates_at(read, 16).load_gbs, 80);
   EXPECT_EQ(rates_at(read, 1e9).load_gbs, 20);
   EXPECT_NEAR(rates_at(read, 8192).load_gbs, 1 / (0.5 / 80 + 0.5 / 20), 1e-9);  // halfway, as a logarithm

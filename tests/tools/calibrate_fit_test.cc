@@ -47,6 +47,7 @@ Measured made_up(double page = 4096) {
          {Quantity::reduce, Quantity::reduce_alone, Quantity::reduce_stream, Quantity::reduce_stream_alone})
       add({quantity, bytes}, bytes / 20000);
   }
+  add({Quantity::short_take, 2048}, 2048. / 4000);
   add({.quantity = Quantity::flag, .distance = topo::Distance::l3}, 0.06);
   add({.quantity = Quantity::flag, .distance = topo::Distance::node}, 0.23);
   add({.quantity = Quantity::look}, 0.008);
@@ -118,6 +119,7 @@ TEST(FitModel, FindsLinesMemoryAndOverlap) {
   ASSERT_EQ(table.caches.size(), 3u);
   EXPECT_NEAR(table.caches[1].load_gbs, 50, 1e-6);
   EXPECT_NEAR(table.caches[1].take_gbs, 12.5, 1e-6);
+  EXPECT_NEAR(table.short_take_gbs, 4, 1e-6);
   EXPECT_NEAR(table.caches[0].kernel_gbs, 16, 1e-6);
   EXPECT_NEAR(table.caches[2].kernel_gbs, 8, 1e-6);
   EXPECT_NEAR(table.overlap, 0.3, 1e-6);

@@ -64,6 +64,7 @@ std::vector<NamedValue> named_values(const model::Table& table) {
     values.push_back({"combine_fetch" + size, "GB/s", of.combine_fetch_gbs});
     if (of.kernel_gbs > 0) values.push_back({"kernel_copy" + size, "GB/s", of.kernel_gbs});
   }
+  if (table.short_take_gbs > 0) values.push_back({"take, short", "GB/s", table.short_take_gbs});
   if (!table.caches.empty()) values.push_back({"overlap", "", table.overlap});
   values.push_back({"link l3", "GB/s", table.links.l3_gbs});
   values.push_back({"link memory", "GB/s", table.links.memory_gbs});

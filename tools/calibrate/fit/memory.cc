@@ -37,6 +37,10 @@ void Fitting::memory() {
   for (Quantity quantity :
        {Quantity::load, Quantity::store, Quantity::fetch, Quantity::take, Quantity::combine, Quantity::combine_fetch})
     for (const Point& point : measured_.of(quantity)) add_precision(text(point.key), point.timing.spread(), 1);
+  for (const Point& point : measured_.of(Quantity::short_take)) {
+    table().short_take_gbs = gbs(point.key.bytes, point.timing.us);
+    add_precision("take, short", point.timing.spread(), 1);
+  }
   overlap();
   // These have one number for all sizes: that of a footprint which exceeds a core's L2.
   const double bytes = table().caches.empty() ? 0 : representative();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "mem/shared_stores.h"
 #include "tools/calibrate/memory.h"
 #include "tools/calibrate/probes/probes.h"
 
@@ -56,6 +57,7 @@ class Probes {
     keys.push_back(key);
     probes.push_back({text(key), repeats, rehearsals, std::move(acts), std::move(prepare), std::move(timed)});
   }
+  void add_take(Quantity quantity, size_t bytes);
   int neighbour(int process) const { return (process + 1) % n_; }
 
   // Calls `piece` for parts that fit into the L1 cache, so that the other side of a copy costs nothing.
@@ -75,6 +77,7 @@ class Probes {
     };
   }
 
+  mem::SharedStores stores_;  // of each process after the fork
   const MeasureTask& task_;
   Workplace& at_;
   const int n_;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Probes of memory: a core's own, its neighbour's, and one owner's memory with several readers.
+#include <atomic>
+
 #include "mem/copy.h"
+#include "mem/fetch.h"
 #include "mem/reduce.h"
+#include "model/table.h"
 #include "tools/calibrate/probes/list.h"
 #include "tools/common/look_through.h"
 
@@ -14,7 +18,18 @@ mem::ReduceKernel sum() { return mem::reduce_kernel(COLL_SUM, COLL_FLOAT); }
 
 }  // namespace
 
+// As ranks write to staging: how they store to lines that the neighbour has read is measured periodically.
+void Probes::add_take(Quantity quantity, size_t bytes) {
+  add({quantity, double(bytes)}, nullptr,
+      plain([=, this](int self) { look_through(at_.shared(neighbour(self)), bytes); }), plain([=, this](int self) {
+        char* to = at_.shared(self);
+        if (stores_.is_due()) stores_.measure(*reinterpret_cast<std::atomic<uint64_t>*>(to));
+        in_pieces(bytes, [&](size_t at, size_t length) { stores_.write(to + at, at_.few(), length); });
+      }));
+}
+
 void Probes::add_memory(const std::vector<double>& sizes) {
+  if (n_ > 1) add_take(Quantity::short_take, size_t(model::short_store_bytes) / 2);
   for (double size : sizes) {
     const size_t bytes = size_t(size), half = bytes / 2 / 64 * 64, third = bytes / 3 / 64 * 64;
     char* few = at_.few();
@@ -45,11 +60,7 @@ void Probes::add_memory(const std::vector<double>& sizes) {
               sum()(few, nullptr, sources, 2, length / sizeof(float));
             });
           }));
-      add({Quantity::take, size}, nullptr,
-          plain([=, this](int self) { look_through(at_.shared(neighbour(self)), bytes); }), plain([=, this](int self) {
-            char* to = at_.shared(self);
-            in_pieces(bytes, [&](size_t at, size_t length) { mem::copy(to + at, few, length); });
-          }));
+      add_take(Quantity::take, bytes);
     }
     const Act dirty_source = [=, this](int) {
       rewrite(at_.own(), half);
@@ -117,18 +128,27 @@ void Probes::add_near_copies() {
 
 void Probes::add_rep_movsb() {
   if (n_ < 2) return;
+  const auto write_in_steps = [](void* to, const void* from, size_t bytes) {
+    mem::write_in_steps(to, bytes, [&](size_t at, size_t length) {
+      mem::copy_vectors(static_cast<char*>(to) + at, static_cast<const char*>(from) + at, length);
+    });
+  };
   for (double size = 4 * kib; size <= 512 * kib; size *= 2) {
     const size_t bytes = size_t(size);
-    const auto pair = [&, this](Quantity fetches, Quantity takes, void (*copy)(void*, const void*, size_t)) {
-      const auto read_own = [=, this] { look_through(at_.own(), bytes); };
-      add({fetches, size}, nullptr, plain([=, this](int self) { read_own(), rewrite(at_.shared(self), bytes); }),
+    const auto look_at_own = [=, this] { look_through(at_.own(), bytes); };
+    const auto fetch = [=, this](Quantity quantity, void (*copy)(void*, const void*, size_t)) {
+      add({quantity, size}, nullptr, plain([=, this](int self) { look_at_own(), rewrite(at_.shared(self), bytes); }),
           plain([=, this](int self) { copy(at_.own(), at_.shared(neighbour(self)), bytes); }));
-      add({takes, size}, nullptr,
-          plain([=, this](int self) { read_own(), look_through(at_.shared(neighbour(self)), bytes); }),
+    };
+    const auto take = [=, this](Quantity quantity, void (*copy)(void*, const void*, size_t)) {
+      add({quantity, size}, nullptr,
+          plain([=, this](int self) { look_at_own(), look_through(at_.shared(neighbour(self)), bytes); }),
           plain([=, this](int self) { copy(at_.shared(self), at_.own(), bytes); }));
     };
-    pair(Quantity::fetch_vectors, Quantity::take_vectors, mem::copy_vectors);
-    pair(Quantity::fetch_rep_movsb, Quantity::take_rep_movsb, mem::copy_rep_movsb);
+    fetch(Quantity::fetch_vectors, mem::copy_vectors);
+    fetch(Quantity::fetch_rep_movsb, mem::copy_rep_movsb);
+    take(Quantity::take_vectors, write_in_steps);
+    take(Quantity::take_rep_movsb, mem::copy_rep_movsb);
   }
 }
 

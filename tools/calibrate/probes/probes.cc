@@ -27,6 +27,7 @@ const char* name(Quantity quantity) {
                                           "store",
                                           "fetch",
                                           "take",
+                                          "short_take",
                                           "combine",
                                           "combine_fetch",
                                           "copy",

@@ -17,7 +17,8 @@ enum class Quantity {
   load,           // loads, copied to a few lines
   store,          // stores, copied from a few lines
   fetch,          // loads of lines that a neighbour has just written
-  take,           // stores to lines that a neighbour has just read
+  take,           // stores to lines that a neighbour has just read, as ranks fill staging
+  short_take,     // the same for less than model::short_store_bytes
   combine,        // loads of two sources of a reduction
   combine_fetch,  // the same, one of them just written by a neighbour
   copy,           // copy from one half of the footprint to the other

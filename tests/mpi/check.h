@@ -38,6 +38,13 @@ static inline void fail_at(const char *file, int line, const char *format, ...) 
 /* A virtual machine of tests/kmod, where everything takes many times as long. */
 static inline int emulated(void) { return getenv("KCOLL_VM") != NULL; }
 
+/* Whether qemu-user runs this program. Says then what is not checked, and why. */
+static inline int unchecked_in_qemu(const char *what) {
+  if (getenv("COLL_TEST_EMULATED") == NULL) return 0;
+  if (world_rank == 0) printf("not checked: %s\n", what);
+  return 1;
+}
+
 /* The seed of random numbers, which run_shim.py sets for all ranks and prints. */
 static inline unsigned test_seed(void) {
   const char *text = getenv("COLL_TEST_SEED");

@@ -26,7 +26,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr double most_error = 0.25, near_best = 1.10, share_wanted = 0.90;
+constexpr double most_error = 0.15, near_best = 1.10, share_wanted = 0.90;
 
 struct PredictionOptions {
   std::string collective = "all", sizes = "4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M";

@@ -52,7 +52,7 @@ about_bench = builds everything (about 20 minutes), then measures libcoll beside
 $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(about_$(goal)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
+.PHONY: help build demo demo-program check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
 	sanitizers test-systems module-here test-arm64 test-arm64-here test-launchers fuzz \
 	test-torch test-torch-here test-torch-upstream test-torch-upstream-here test-applications test-applications-here dist sbom \
 	wheel test-wheel test-wheel-here deb deb-here rpm test-deb test-deb-here \
@@ -66,6 +66,10 @@ help: ## list these targets
 demo: packages machine ## run an unmodified MPI program with and without libcoll, side by side
 	@scripts/build.sh $(BUILD) $(JOBS) -t demo $(CMAKE_FLAGS)
 	@bench/demo.sh $(BUILD)
+
+demo-program: packages machine ## run only the program of the demo, once
+	@scripts/build.sh $(BUILD) $(JOBS) -t demo $(CMAKE_FLAGS)
+	@bench/demo.sh $(BUILD) --short
 
 check: packages machine ## build and run the quick tests: no sanitizer, no virtual machine
 	@scripts/build.sh $(BUILD) $(JOBS) -t check_programs $(CMAKE_FLAGS)

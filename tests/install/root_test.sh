@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Builds the library and the MPI shims of HEAD with the compiler and the MPI libraries of another Debian release, and runs
-# the demo there: `make demo` in a root of that release. Skipped, with exit status 77, unless the root is cached: making one
-# takes minutes and a network. make test-systems runs more.
+# the program of the demo there: `make demo-program` in a root of that release. Skipped, with exit status 77, unless the
+# root is cached: making one takes minutes and a network. make test-systems runs more.
 #
 #   tests/install/root_test.sh SOURCES SYSTEM
 set -euo pipefail
@@ -24,7 +24,7 @@ git -c "safe.directory=$sources" -C "$sources" rev-parse -q --verify HEAD >/dev/
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-"$scripts/clean-root.sh" --suite "$suite" --ccache demo >"$log" 2>&1 || status=$?
+"$scripts/clean-root.sh" --suite "$suite" --ccache demo-program >"$log" 2>&1 || status=$?
 # A mirror that cannot be reached is no fault of the sources.
 [ "$status" -eq 0 ] || ! grep -Eq '^(E|W): (Failed to fetch|Unable to (fetch|locate)|Unable to connect)' "$log" ||
   skip "the packages of Debian $2 cannot be fetched: $(grep -Em1 '^(E|W): ' "$log")"

@@ -127,7 +127,7 @@ TEST_P(ReducerOn, FoldsTheTreeForTheMostSources) {
 
 // Each of fifteen small operands is too small to change the large one, also in groups of eight.
 TEST_P(ReducerOn, HalvesRoundOnce) {
-  const Half large = 4096, small = 0.25f;
+  const Half large = 4096, small = Half(0.25f);
   std::vector<const void*> src(16, &small);
   src[0] = &large;
   Half sum = 0;

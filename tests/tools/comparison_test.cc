@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Comparisons over several phases: combined times do not depend on the state of the machine; slow candidates are
-// dropped.
+// dropped; the rows of a table follow from them.
 #include "tools/calibrate/choose/comparison.h"
 
 #include <gtest/gtest.h>
 
+#include "tools/calibrate/choose/choose.h"
 #include "tools/common/launch.h"
 #include "tune/rules.h"
 
@@ -80,6 +81,64 @@ TEST(Comparisons, TheHandWrittenPathMayBeLeftOut) {
   for (size_t i = 0; i < 3; i++) comparison.candidates[i].timing = {.used_us = double(i + 1), .kept = 1};
   EXPECT_EQ(comparison.winner(), 0);
   EXPECT_EQ(comparison.winner(false), 1);
+}
+
+TEST(Comparisons, WithoutAFinalistTheFastestDroppedCandidateWins) {
+  const plan::Collective bcast = plan::Collective::bcast;
+  Comparison comparison{bcast, 2, 4096, {{}, candidate(bcast, "flat_read"), candidate(bcast, "knomial")}};
+  for (size_t i = 0; i < 3; i++) comparison.candidates[i].timing = {.used_us = double(9 - i), .kept = 1};
+  comparison.candidates[1].in_every_phase = comparison.candidates[2].in_every_phase = false;
+  EXPECT_EQ(comparison.winner(), 0);
+  EXPECT_EQ(comparison.winner(false), 2);
+}
+
+// At sizes that double from 1 KiB on, the latency path takes 1 us and another algorithm the given times.
+std::vector<Comparison> against_latency(const std::vector<double>& times) {
+  std::vector<Comparison> made;
+  for (size_t i = 0; i < times.size(); i++) {
+    Comparison of{plan::Collective::bcast, 2, size_t(1024) << i, {{}, candidate(plan::Collective::bcast, "flat_read")}};
+    of.candidates[0].predicted_us = of.candidates[1].predicted_us = 1;
+    of.candidates[0].timing = {.used_us = 1, .kept = 1};
+    of.candidates[1].timing = {.used_us = times[i], .kept = 1};
+    made.push_back(of);
+  }
+  return made;
+}
+
+// How many of the rows are the latency path's; they must be the first ones.
+size_t rows_of_latency(const std::vector<Comparison>& comparisons) {
+  const std::vector<model::Chosen> rows = select(comparisons);
+  EXPECT_EQ(rows.size(), comparisons.size());
+  size_t count = 0;
+  while (count < rows.size() && rows[count].algorithm == nullptr) ++count;
+  for (size_t i = count; i < rows.size(); i++) EXPECT_NE(rows[i].algorithm, nullptr);
+  return count;
+}
+
+TEST(Select, TheLatencyPathEndsWhereItsGainsAreLargest) {
+  EXPECT_EQ(rows_of_latency(against_latency({2, 0.97, 1.5, 0.5})), 3u);  // one size is lost for a larger gain
+  EXPECT_EQ(rows_of_latency(against_latency({2, 0.5, 1.5, 0.5})), 1u);
+  EXPECT_EQ(rows_of_latency(against_latency({0.9, 0.5})), 0u);
+  EXPECT_EQ(rows_of_latency(against_latency({2, 2})), 2u);
+}
+
+TEST(Select, TimesCountOnlyWhereBothWereMeasured) {
+  std::vector<Comparison> of = against_latency({2, 0.5});
+  of[0].candidates[1].timing.kept = 0;
+  of[0].candidates[0].predicted_us = 3;
+  EXPECT_EQ(rows_of_latency(of), 0u);
+  of[0].candidates[0].predicted_us = 0.5;
+  EXPECT_EQ(rows_of_latency(of), 1u);
+}
+
+TEST(Select, EachCollectiveAndNumberOfRanksHasItsLimit) {
+  std::vector<Comparison> of = against_latency({2, 0.5}), more = against_latency({2, 2});
+  for (Comparison& comparison : more) comparison.ranks = 4;
+  of.insert(of.begin(), more.begin(), more.end());
+  const std::vector<model::Chosen> rows = select(of);
+  ASSERT_EQ(rows.size(), 4u);
+  for (size_t i = 0; i < 4; i++) EXPECT_EQ(rows[i].algorithm == nullptr, i != 1) << i;
+  EXPECT_EQ(rows[1].measured_us, of[3].candidates[1].timing.us);
 }
 
 TEST(Comparisons, WithoutTimeThereIsNoWinner) {

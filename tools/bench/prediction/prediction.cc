@@ -19,6 +19,7 @@
 #include "tools/common/median.h"
 #include "tools/common/progress.h"
 #include "tools/common/text.h"
+#include "tools/plan/decision.h"
 #include "tune/rules.h"
 
 namespace coll::tools {
@@ -38,7 +39,8 @@ struct PredictionOptions {
 // One collective and size.
 struct Cell {
   tune::Selection selected;
-  Comparison comparison;  // the selected algorithm is its first candidate
+  bool by_latency_path = false;  // the latency path serves the call, whatever algorithm `selected` names
+  Comparison comparison;         // the selected algorithm is its first candidate
   // Relative errors of the model's prediction and of the time that the calibration measured; negative: there is none.
   double error() const { return off(comparison.candidates.front().predicted_us); }
   double drift() const { return selected.expected_us > 0 ? off(selected.expected_us) : -1; }
@@ -56,6 +58,14 @@ struct Predictions {
   double median_error = 0, median_drift = 0, share_near_best = 0;
 };
 
+// The time that calibration measured for the latency path at this size; 0: none.
+double measured_latency_us(const model::Table& table, const Comparison& of) {
+  const auto row = std::ranges::find_if(table.choices, [&](const model::Chosen& one) {
+    return one.collective == of.collective && one.ranks == of.ranks && one.up_to_bytes == of.bytes;
+  });
+  return row == table.choices.end() || row->algorithm != nullptr ? 0 : row->measured_us;
+}
+
 Cell cell_of(const ModelMachine& machine, tune::Selector& selector, plan::Collective collective, size_t bytes,
              int most_candidates) {
   constexpr size_t element = 4;
@@ -65,8 +75,14 @@ Cell cell_of(const ModelMachine& machine, tune::Selector& selector, plan::Collec
   Candidate first{.choice = cell.selected.choice};
   const bool has_row = cell.selected.row != nullptr && cell.selected.row->up_to_bytes == bytes;
   first.predicted_us = has_row ? cell.selected.row->predicted_us : price_of(first.choice, bytes, machine);
-  cell.comparison.candidates.push_back(first);
   std::vector<Candidate> others = price_all(collective, bytes, machine);
+  const auto latency = std::ranges::find_if(others, [](const Candidate& of) { return of.choice.algorithm == nullptr; });
+  if (latency != others.end() && decide(machine, selector, collective, bytes, element, false).latency) {
+    first = *latency;
+    cell.by_latency_path = true;
+    cell.selected.expected_us = measured_latency_us(*machine.chosen_by, cell.comparison);
+  }
+  cell.comparison.candidates.push_back(first);
   for (Candidate& other : others)
     if (!same(other.choice, first.choice) && int(cell.comparison.candidates.size()) <= most_candidates)
       cell.comparison.candidates.push_back(std::move(other));
@@ -163,17 +179,18 @@ void print_json(const Predictions& of) {
            {"predicted_us", candidate.predicted_us},
            {"measured_us", candidate.timing.good() ? ordered_json(candidate.timing.us) : ordered_json(nullptr)},
            {"used_us", candidate.timing.good() ? ordered_json(candidate.timing.used_us) : ordered_json(nullptr)}});
-    points.push_back({{"collective", plan::name(cell.comparison.collective)},
-                      {"bytes", cell.comparison.bytes},
-                      {"calibrated_us", cell.selected.expected_us},
-                      {"predicted_us", first.predicted_us},
-                      {"measured_us", first.timing.us},
-                      {"error", cell.error()},
-                      {"selected", text(first.choice)},
-                      {"decided_by", tune::source_text(cell.selected)},
-                      {"best", text(cell.best().choice)},
-                      {"ratio", cell.ratio()},
-                      {"algorithms", others}});
+    points.push_back(
+        {{"collective", plan::name(cell.comparison.collective)},
+         {"bytes", cell.comparison.bytes},
+         {"calibrated_us", cell.selected.expected_us},
+         {"predicted_us", first.predicted_us},
+         {"measured_us", first.timing.us},
+         {"error", cell.error()},
+         {"selected", text(first.choice)},
+         {"decided_by", cell.by_latency_path ? "limit of the latency path" : tune::source_text(cell.selected)},
+         {"best", text(cell.best().choice)},
+         {"ratio", cell.ratio()},
+         {"algorithms", others}});
   }
   const ordered_json json = {
       {"table", of.machine.origin},

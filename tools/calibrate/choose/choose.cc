@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -38,21 +40,61 @@ void drop_slow(std::vector<Candidate>& candidates) {
   });
 }
 
-// The hand-written latency path serves all sizes up to one limit, so once another algorithm has won at some size, the
-// latency path cannot be chosen for a larger one (`latency_so_far` is false).
-model::Chosen chosen_of(const Comparison& comparison, bool latency_so_far) {
-  const int winner = comparison.winner(latency_so_far);
-  const auto predicted = std::ranges::find_if(
-      comparison.candidates, [&](const Candidate& of) { return latency_so_far || of.choice.algorithm != nullptr; });
-  const Candidate& best = winner >= 0 ? comparison.candidates[size_t(winner)] : *predicted;
+// The candidate that serves a size class, and its times.
+struct Serving {
+  const Candidate* candidate = nullptr;  // null: there is none
+  bool is_measured = false;
+  double us() const { return is_measured ? candidate->timing.used_us : candidate->predicted_us; }
+};
+
+Serving latency_path(const Comparison& comparison) {
+  const auto found =
+      std::ranges::find_if(comparison.candidates, [](const Candidate& of) { return of.choice.algorithm == nullptr; });
+  if (found == comparison.candidates.end()) return {};
+  return {&*found, found->timing.good()};
+}
+
+// The fastest algorithm; if none was measured, the one with the shortest predicted time.
+Serving best_algorithm(const Comparison& comparison) {
+  if (const int winner = comparison.winner(false); winner >= 0) return {&comparison.candidates[size_t(winner)], true};
+  const auto found =
+      std::ranges::find_if(comparison.candidates, [](const Candidate& of) { return of.choice.algorithm != nullptr; });
+  if (found == comparison.candidates.end()) return {};
+  return {&*found, false};
+}
+
+// By how much the latency path is faster than the best algorithm, as a logarithm.
+double gain_of_latency(const Serving& latency, const Serving& other) {
+  if (latency.is_measured == other.is_measured) return std::log(other.us() / latency.us());
+  return std::log(other.candidate->predicted_us / latency.candidate->predicted_us);
+}
+
+model::Chosen chosen_of(const Comparison& comparison, const Serving& by) {
   return {.collective = comparison.collective,
           .ranks = comparison.ranks,
           .up_to_bytes = comparison.bytes,
-          .algorithm = best.choice.algorithm,
-          .parameters = best.choice.parameters,
-          .kernel_copies = best.choice.kernel_copies,
-          .predicted_us = best.predicted_us,
-          .measured_us = winner < 0 ? 0 : best.timing.us};
+          .algorithm = by.candidate->choice.algorithm,
+          .parameters = by.candidate->choice.parameters,
+          .kernel_copies = by.candidate->choice.kernel_copies,
+          .predicted_us = by.candidate->predicted_us,
+          .measured_us = by.is_measured ? by.candidate->timing.us : 0};
+}
+
+// Selects for all sizes, ascending, of one collective and number of ranks. The latency path serves all sizes up to one
+// limit, at which the product of its gains is the largest.
+void select_of(std::span<const Comparison* const> sizes, std::vector<model::Chosen>& chosen) {
+  size_t served = 0;
+  double gain = 0, most = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const Serving latency = latency_path(*sizes[i]), other = best_algorithm(*sizes[i]);
+    if (latency.candidate == nullptr) break;
+    gain += other.candidate == nullptr ? 0 : gain_of_latency(latency, other);
+    if (gain >= most) most = gain, served = i + 1;
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const Serving by = i < served ? latency_path(*sizes[i]) : best_algorithm(*sizes[i]);
+    if (by.candidate != nullptr) chosen.push_back(chosen_of(*sizes[i], by));
+  }
 }
 
 void summarize(Decisions& made) {
@@ -73,22 +115,25 @@ void summarize(Decisions& made) {
   if (!errors.empty()) made.median_error = errors[errors.size() / 2];
 }
 
-void choose(Decisions& made) {
-  std::vector<const Comparison*> comparisons;
-  for (const Comparison& comparison : made.comparisons) comparisons.push_back(&comparison);
-  std::ranges::sort(comparisons, {},
-                    [](const Comparison* of) { return std::tuple(of->collective, of->ranks, of->bytes); });
-  bool latency = true;
-  for (const Comparison* comparison : comparisons) {
-    const model::Chosen* last = made.chosen.empty() ? nullptr : &made.chosen.back();
-    if (last == nullptr || last->collective != comparison->collective || last->ranks != comparison->ranks)
-      latency = true;
-    made.chosen.push_back(chosen_of(*comparison, latency));
-    latency = made.chosen.back().algorithm == nullptr;
-  }
-}
-
 }  // namespace
+
+std::vector<model::Chosen> select(const std::vector<Comparison>& of) {
+  std::vector<const Comparison*> sorted;
+  for (const Comparison& comparison : of) sorted.push_back(&comparison);
+  std::ranges::sort(sorted, {},
+                    [](const Comparison* one) { return std::tuple(one->collective, one->ranks, one->bytes); });
+  std::vector<model::Chosen> chosen;
+  const auto are_together = [](const Comparison* a, const Comparison* b) {
+    return a->collective == b->collective && a->ranks == b->ranks;
+  };
+  for (auto begin = sorted.begin(); begin != sorted.end();) {
+    const auto end =
+        std::find_if_not(begin, sorted.end(), [&](const Comparison* of) { return are_together(*begin, of); });
+    select_of({begin, end}, chosen);
+    begin = end;
+  }
+  return chosen;
+}
 
 std::vector<int> rank_counts(int most) {
   std::vector<int> counts;
@@ -140,7 +185,7 @@ Decisions choose_all(const ChooseTask& task, const model::Table& table,
       for (Comparison& comparison : *all) made.comparisons.push_back(std::move(comparison));
   }
   summarize(made);
-  choose(made);
+  made.chosen = select(made.comparisons);
   return made;
 }
 

@@ -30,6 +30,9 @@ struct Decisions {
   uint64_t samples = 0, discarded = 0;
 };
 
+// The rows of a table from timed comparisons, each of which has a candidate; pure function.
+std::vector<model::Chosen> select(const std::vector<Comparison>& of);
+
 // Numbers of ranks that get rows in the table: 2, 4, 8 ... and `most`.
 std::vector<int> rank_counts(int most);
 

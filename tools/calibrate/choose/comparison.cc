@@ -158,10 +158,12 @@ std::string text(const model::Chosen& chosen) {
 
 int Comparison::winner(bool with_latency) const {
   int best = -1;
-  for (size_t i = 0; i < candidates.size(); ++i)
-    if (const Candidate& of = candidates[i];
-        of.in_every_phase && of.timing.good() && (with_latency || of.choice.algorithm != nullptr))
-      if (best < 0 || of.timing.used_us < candidates[size_t(best)].timing.used_us) best = int(i);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& of = candidates[i];
+    if (!of.timing.good() || (!with_latency && of.choice.algorithm == nullptr)) continue;
+    const auto place = [](const Candidate& one) { return std::pair(!one.in_every_phase, one.timing.used_us); };
+    if (best < 0 || place(of) < place(candidates[size_t(best)])) best = int(i);
+  }
   return best;
 }
 

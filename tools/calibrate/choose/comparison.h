@@ -28,8 +28,8 @@ struct Comparison {
   int ranks = 2;
   size_t bytes = 0;  // of the vector, or of one block
   std::vector<Candidate> candidates;
-  // Index of the candidate that was fastest, with the use of its result, of those that were timed in every phase, with
-  // or without the latency path; -1: there is none.
+  // Index of the candidate that was fastest, with the use of its result, with or without the latency path, of those that
+  // were timed in every phase or, if there are none, at all; -1: none was timed.
   int winner(bool with_latency = true) const;
 };
 

@@ -90,7 +90,12 @@ double latency_us(plan::Collective collective, size_t bytes, const model::Table&
       plan::is_rooted(collective) && collective != plan::Collective::reduce && collective != plan::Collective::gather
           ? on.tiny_bcast_us()
           : on.tiny_allgather_us();
-  return hop + on.copy(moved).transfer_us + on.memcpy_us(moved);
+  if (table.caches.empty()) return hop + on.copy(moved).transfer_us + on.memcpy_us(moved);
+  // A rank stores its payload to lines that others have read, and loads what they have just stored.
+  const bool from_root = collective == plan::Collective::bcast || collective == plan::Collective::scatter;
+  const double loaded = double(bytes) * (from_root ? 1 : hierarchy.ranks() - 1);
+  return hop + moved / model::bytes_per_us(model::take_gbs(table, moved)) +
+         loaded / model::bytes_per_us(rates_at(table, loaded).fetch_gbs);
 }
 
 }  // namespace

@@ -118,6 +118,9 @@ class Object {
     if (!(number <= most)) fail(join(key), "must be at most " + std::to_string(most));
     return number;
   }
+  // Whole numbers that their types can hold.
+  int count(const char* key, int least = 0) { return int(number(key, least, 1 << 30)); }
+  size_t bytes(const char* key, size_t least = 0) { return size_t(number(key, double(least), 0x1p53)); }
   double number_or(const char* key, double otherwise) { return has(key) ? number(key) : otherwise; }
   // As number(), but may be negative.
   double slope(const char* key) { return number(key, -1e9); }

@@ -20,12 +20,12 @@ constexpr double tiny = 1e-9;  // the minimum of numbers that must not be zero
 Fingerprint read_fingerprint(Object in) {
   Fingerprint of;
   of.processor = in.text("processor");
-  of.sockets = int(in.number("sockets", 1));
-  of.numas = int(in.number("numas", 1));
-  of.l3s = int(in.number("l3s"));
-  of.cores = int(in.number("cores", 1));
-  of.l2_bytes = uint64_t(in.number("l2_bytes"));
-  of.l3_bytes = uint64_t(in.number("l3_bytes"));
+  of.sockets = in.count("sockets", 1);
+  of.numas = in.count("numas", 1);
+  of.l3s = in.count("l3s");
+  of.cores = in.count("cores", 1);
+  of.l2_bytes = in.bytes("l2_bytes");
+  of.l3_bytes = in.bytes("l3_bytes");
   of.l3_inclusive = in.truth("l3_inclusive");
   of.kernel = in.text("kernel");
   of.mitigations = in.text("mitigations");
@@ -72,8 +72,8 @@ std::vector<CacheRates> read_caches(Object& in) {
 
 RepMovsb read_rep_movsb(Object in) {
   RepMovsb sizes;
-  if (in.has("load_min_bytes")) sizes.load_min_bytes = size_t(in.number("load_min_bytes", 1));
-  if (in.has("store_min_bytes")) sizes.store_min_bytes = size_t(in.number("store_min_bytes", 1));
+  if (in.has("load_min_bytes")) sizes.load_min_bytes = in.bytes("load_min_bytes", 1);
+  if (in.has("store_min_bytes")) sizes.store_min_bytes = in.bytes("store_min_bytes", 1);
   in.close();
   return sizes;
 }
@@ -87,8 +87,8 @@ Chosen read_chosen(Object in) {
   while (known < plan::collectives && collective != plan::name(plan::Collective(known))) ++known;
   if (known == plan::collectives) in.reject("collective", "is '" + collective + "', which is none");
   chosen.collective = plan::Collective(known);
-  chosen.ranks = int(in.number("ranks", 2));
-  chosen.up_to_bytes = size_t(in.number("up_to_bytes"));
+  chosen.ranks = in.count("ranks", 2);
+  chosen.up_to_bytes = in.bytes("up_to_bytes");
   chosen.algorithm = algo::find(chosen.collective, algorithm);
   if (chosen.algorithm == nullptr && algorithm != latency)
     in.reject("algorithm",

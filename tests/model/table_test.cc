@@ -146,6 +146,10 @@ TEST(Json, WrongThingsAreRefused) {
             std::string::npos);
   EXPECT_NE(refusal(replaced(text, "\"line_ns\": 25.0", "\"line_ns\": -1")).find("'line_ns' must be at least"),
             std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "\"sockets\": 1", "\"sockets\": 1e300")).find("sockets' must be at most"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "\"sockets\": 1", "\"sockets\": 0")).find("sockets' must be at least"),
+            std::string::npos);
   EXPECT_NE(refusal(replaced(text, "\"line_ns\": 25.0,", "")).find("has no 'line_ns'"), std::string::npos);
   EXPECT_NE(refusal(replaced(text, "\"version\": 1,", "\"version\": 1,\n\"version\": 1,"))
                 .find("t.json:4: 'version' is given twice"),

@@ -35,6 +35,8 @@ about_test-long = builds everything, plain and with sanitizers (up to 50 minutes
   test leaves out (about 50 minutes)
 about_test-arm64 = cross-compiles everything but what needs MPI for 64-bit Arm in a Debian root (about as long as make \
   build), then runs the tests in an emulator
+about_test-arm64-mpi = cross-compiles the library and the MPI shims for 64-bit Arm in a Debian root, with Open MPI and MPICH \
+  for arm64, then runs tests of the shims with 2 to 4 ranks in an emulator
 about_test-torch = builds the library (about 4 minutes), then installs torch in a Debian root, builds torch_coll there twice \
   and runs its tests (about 20 minutes)
 about_test-torch-upstream = builds the library (about 4 minutes), then runs torch's own tests of torch.distributed on torch_coll in \
@@ -52,8 +54,9 @@ about_bench = builds everything (about 20 minutes), then measures libcoll beside
 $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(about_$(goal)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-program check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems module-here test-arm64 test-arm64-here test-launchers fuzz \
+.PHONY: help build demo demo-program check test test-long bench bench-before bench-peers bench-check install style format clean \
+	packages machine sanitizers test-systems module-here test-arm64 test-arm64-here test-arm64-mpi test-arm64-mpi-here \
+	test-launchers fuzz \
 	test-torch test-torch-here test-torch-upstream test-torch-upstream-here test-applications test-applications-here dist sbom \
 	wheel test-wheel test-wheel-here deb deb-here rpm test-deb test-deb-here \
 	test-readme test-readme-here
@@ -106,6 +109,12 @@ test-arm64: ## cross-compile for 64-bit Arm in a root of Debian and run the test
 
 test-arm64-here: ## the same on this system, which it changes (as root)
 	@JOBS=$(JOBS) CMAKE_FLAGS='$(CMAKE_FLAGS)' scripts/test-arm64-here.sh
+
+test-arm64-mpi: ## the same for the MPI shims, with MPI libraries for arm64 (as root) [SYSTEM=12|13|sid]
+	@scripts/test-arm64.sh --mpi $(SYSTEM)
+
+test-arm64-mpi-here: ## the same on this system, which it changes (as root)
+	@JOBS=$(JOBS) CMAKE_FLAGS='$(CMAKE_FLAGS)' scripts/test-arm64-here.sh --mpi
 
 test-torch: packages machine ## test the PyTorch backend in a root of another Debian: SYSTEM=12|13|sid (as root)
 	@scripts/build.sh $(BUILD) $(JOBS) -t coll $(CMAKE_FLAGS)

@@ -4,7 +4,10 @@
 # Cross-compiles for 64-bit Arm on this Debian system and runs the tests under qemu-user. Installs packages of both
 # architectures, so it is for a root of its own (scripts/test-arm64.sh).
 #
-#   scripts/test-arm64-here.sh [CTEST OPTION...]     default: all tests but those with the label long, kmod or style
+#   scripts/test-arm64-here.sh [--mpi] [CTEST OPTION...]   default: all tests but those with the label long, kmod or style
+#
+#   --mpi   builds the shims, too, for the MPI libraries that scripts/arm64-mpi-here.sh unpacks, and runs their tests of 2
+#           to 4 ranks (below) instead of the others
 #
 # Programs of the build run like those of this machine, so that tests and collctl can start them: the kernel finds the
 # emulator in a registry of binary formats that belongs to a user namespace of this script and ends with it.
@@ -33,13 +36,26 @@ if [ "${1:-}" = --inside ]; then
   exit
 fi
 
+# Each program of tests/mpi, blocking, non-blocking and persistent, in C and Fortran. A run takes 5 to 60 s, so each has
+# one number of ranks or two. Waiting ranks of MPICH spin: with more of them than processors some tests run out of time.
+shim_tests='^shim\.(openmpi\.(reduce|bits|user_ops|blocks|bcast|communicators|interleave|neighbors)\.[24]|mpich\.(reduce|bits|'
+shim_tests+='user_ops|blocks|bcast|communicators|neighbors|iblocks)\.2|openmpi\.(iblocks\.3|nodes\.blocks\.4\.2)|'
+shim_tests+='(openmpi|mpich)\.((ibcast|ireduce|iuser_ops|ineighbors|nonblocking|pblocks|persistent)\.2|pneighbors\.3|'
+shim_tests+='(fortran|persistent)\.[a-z0-9_]+(\.2)?|heap\.shared|threads|pending\.4|statistics|significant\.3))$'
+mpi=''
+if [ "${1:-}" = --mpi ]; then
+  mpi=yes
+  shift
+fi
+
 [ "$(id -u)" -eq 0 ] || die "needs root, to install packages of another architecture"
 [ "$(dpkg --print-architecture)" != arm64 ] || die "this is an arm64 system: make check tests it"
 
-# Programs of this machine, headers that serve both, libraries of arm64 (packages/debian.txt has the reasons). MPI
-# libraries are missing: libmpich-dev:arm64 needs the compiler of an arm64 system, and libopenmpi-dev:arm64 installs one
-# in the place of the cross compiler.
-packages="build-essential crossbuild-essential-arm64 cmake ninja-build pkg-config python3 qemu-user scdoc ccache
+# Programs of this machine, headers that serve both, libraries of arm64 (packages/debian.txt has the reasons). The
+# emulator is linked statically: a dynamic one would try to preload the shims itself.
+emulator=qemu-user
+[ "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" != bookworm ] || emulator=qemu-user-static
+packages="build-essential crossbuild-essential-arm64 cmake ninja-build pkg-config python3 $emulator scdoc ccache
   libcli11-dev nlohmann-json3-dev libeigen3-dev relacy-dev
   node-d3 librsvg2-bin python3-jsonschema util-linux iproute2 hostname
   libhwloc-dev:arm64 libhwy-dev:arm64 liburing-dev:arm64 libjemalloc-dev:arm64 libfmt-dev:arm64
@@ -55,11 +71,22 @@ DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $pa
   die "the packages cannot be installed"
 }
 
-# shellcheck disable=SC2086
-"$scripts/build.sh" "$build" "$jobs" --preset arm64 ${CMAKE_FLAGS:-}
+targets=all
+if [ -n "$mpi" ]; then
+  "$scripts/arm64-mpi-here.sh"
+  targets='installables test_programs_openmpi test_programs_mpich'
+fi
+for target in $targets; do
+  # shellcheck disable=SC2086
+  "$scripts/build.sh" "$build" "$jobs" -t "$target" --preset arm64 ${CMAKE_FLAGS:-}
+done
 
-[ $# -gt 0 ] || set -- -LE '^(long|kmod|style)$'
-emulator=$(command -v qemu-aarch64)
+if [ $# -eq 0 ] && [ -n "$mpi" ]; then
+  set -- -R "$shim_tests" -LE '^long$'
+elif [ $# -eq 0 ]; then
+  set -- -LE '^(long|kmod|style)$'
+fi
+emulator=$(command -v qemu-aarch64 || command -v qemu-aarch64-static)
 report=$(cd "$build" && pwd)/tests.xml
 status=0
 unshare --user --map-root-user --mount "$0" --inside "$emulator" "$jobs" "$build" -- "$@" --output-junit "$report" ||

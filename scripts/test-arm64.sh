@@ -4,8 +4,9 @@
 # Cross-compiles the HEAD of this checkout for 64-bit Arm in a minimal Debian root, and runs its tests there under
 # qemu-user: scripts/test-arm64-here.sh. Its last line says whether that passed.
 #
-#   scripts/test-arm64.sh [SYSTEM]
+#   scripts/test-arm64.sh [--mpi] [SYSTEM]
 #
+#   --mpi    builds and tests the MPI shims, with Open MPI and MPICH for arm64
 #   SYSTEM   12, 13 (the default) or sid (unstable)
 #
 # Needs root and debootstrap, as scripts/clean-root.sh does, whose --help lists the variables for its directories, and
@@ -19,6 +20,11 @@ die() { printf 'test-arm64: %s\n' "$*" >&2; exit 2; }
 . "$scripts/debian-root.sh"
 
 case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
+target=test-arm64-here
+if [ "${1:-}" = --mpi ]; then
+  target=test-arm64-mpi-here
+  shift
+fi
 [ $# -le 1 ] || die "too many arguments; see --help"
 system=${1:-13}
 suite=$(suite_of "$system") || die "unknown system '$system': use 12, 13 or sid"
@@ -28,7 +34,7 @@ options=()
 result=$(mktemp -d)
 trap 'rm -rf "$result"' EXIT
 status=0
-"$scripts/clean-root.sh" --suite "$suite" --namespaces --result "$result" "${options[@]}" test-arm64-here || status=$?
+"$scripts/clean-root.sh" --suite "$suite" --namespaces --result "$result" "${options[@]}" "$target" || status=$?
 [ "$status" -eq 0 ] && verdict=passed || verdict=FAILED
 summary=$(cat "$result/summary" 2>/dev/null || echo 'no test ran')
 printf 'test-arm64: %-4s %s (%d s): %s\n' "$system" "$verdict" "$SECONDS" "$summary"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Usage: bench/demo.sh BUILD_DIR [--short]
 # Runs an unmodified MPI program on real input with and without libcoll, then measures four collectives from 4 B to
-# 16 MiB, in about 90 seconds; --short only runs the program, once. Exits with a non-zero status when a result is wrong or differs.
+# 16 MiB, in about 90 seconds; --short only runs the program, once. Exits with a non-zero status when a result is wrong
+# or differs.
 set -eu
 here=$(dirname "$0")
 build=${1:?usage: $0 BUILD_DIR [--short]}

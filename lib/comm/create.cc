@@ -23,7 +23,8 @@ namespace {
 
 constexpr int most_ranks = 4096;
 // The model repeats them, because it must not include lib/mem.
-static_assert(size_t(model::short_store_bytes) == mem::SharedStores::least_bytes);
+static_assert(size_t(model::short_store_bytes) == mem::SharedStores::least_bytes &&
+              model::RepMovsb::never == mem::Processor::never);
 static_assert(size_t(model::long_buffer_bytes) == mem::HugePages::least_bytes &&
               size_t(model::huge_page_bytes) == mem::huge_page_bytes);
 constexpr size_t most_huge = 16;  // communicators per process whose payloads and staging may use huge pages

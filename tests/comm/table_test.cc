@@ -78,7 +78,7 @@ TEST(Table, ItsChoicesAreUsed) {
 
 TEST(Table, ItsSizesForRepMovsbAreUsed) {
   TableFile file({}, "movsb", model::RepMovsb{.load_min_bytes = 12345});
-  Environment table("COLL_TABLE", file.path.c_str()), any("COLL_CPU", nullptr);
+  Environment table("COLL_TABLE", file.path.c_str());
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
     if (coll::mem::forced_profile() == nullptr) {

@@ -48,19 +48,14 @@ struct Serving {
 };
 
 Serving latency_path(const Comparison& comparison) {
-  const auto found =
-      std::ranges::find_if(comparison.candidates, [](const Candidate& of) { return of.choice.algorithm == nullptr; });
-  if (found == comparison.candidates.end()) return {};
-  return {&*found, found->timing.good()};
+  const Candidate* found = comparison.first(true);
+  return {found, found != nullptr && found->timing.good()};
 }
 
 // The fastest algorithm; if none was measured, the one with the shortest predicted time.
 Serving best_algorithm(const Comparison& comparison) {
   if (const int winner = comparison.winner(false); winner >= 0) return {&comparison.candidates[size_t(winner)], true};
-  const auto found =
-      std::ranges::find_if(comparison.candidates, [](const Candidate& of) { return of.choice.algorithm != nullptr; });
-  if (found == comparison.candidates.end()) return {};
-  return {&*found, false};
+  return {comparison.first(false), false};
 }
 
 // By how much the latency path is faster than the best algorithm, as a logarithm.

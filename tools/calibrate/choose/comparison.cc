@@ -167,6 +167,12 @@ int Comparison::winner(bool with_latency) const {
   return best;
 }
 
+const Candidate* Comparison::first(bool latency) const {
+  const auto found = std::ranges::find_if(
+      candidates, [=](const Candidate& of) { return (of.choice.algorithm == nullptr) == latency; });
+  return found == candidates.end() ? nullptr : &*found;
+}
+
 std::vector<double> combine_phases(const std::vector<std::vector<double>>& times) {
   const size_t candidates = times.empty() ? 0 : times.front().size();
   std::vector<double> made(candidates, 0);

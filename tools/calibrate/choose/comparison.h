@@ -31,6 +31,8 @@ struct Comparison {
   // Index of the candidate that was fastest, with the use of its result, with or without the latency path, of those that
   // were timed in every phase or, if there are none, at all; -1: none was timed.
   int winner(bool with_latency = true) const;
+  // The latency path, or the algorithm that comes first; null: there is none.
+  const Candidate* first(bool latency) const;
 };
 
 // Every comparison finishes a phase before any comparison starts the next one, so a machine that is slow for some

@@ -35,17 +35,17 @@ enum class Quantity {
   lines,  // from a post until the last of `concurrent` waiting readers sees it
   look,   // one of several looks at flags that are already set
   step,   // one step of the executor
-  // Copies from other processes. bytes: of one access; `concurrent`: accesses to one owner, whose memory was written
-  // before.
-  near_copy,    // by loads, of lines that a core at `distance` has just written
-  far_fetch,    // the same by all processes, each from a partner at `distance`
-  shared_copy,  // by loads, from the process at rest
-  mapped_copy,  // the same through a mapping of kcoll
-  // Copies between cores with vectors or with `rep movsb`, by all processes at once.
+  // Copies between cores with vectors or with `rep movsb`, by all processes at once. bytes: of one copy.
   fetch_vectors,  // of data that a neighbour has just written
   fetch_rep_movsb,
   take_vectors,  // to memory that a neighbour has just read
   take_rep_movsb,
+  // Copies from other processes. bytes: of one access; `concurrent`: accesses to one owner, whose memory was written
+  // before.
+  near_copy,     // by loads, of lines that a core at `distance` has just written
+  far_fetch,     // the same by all processes, each from a partner at `distance`
+  shared_copy,   // by loads, from the process at rest
+  mapped_copy,   // the same through a mapping of kcoll
   call,          // T1: a system call without work
   check,         // T2: one byte: the kernel also checks the permission
   pages,         // T3: the kernel locks and pins the pages and copies nothing

@@ -36,6 +36,21 @@ if [ "${1:-}" = --inside ]; then
   exit
 fi
 
+# Runs a command in namespaces of users and mounts. All users and groups of this one are there, as some tests change
+# theirs; `unshare --map-root-user` has one.
+in_user_namespace() {
+  unshare --user sh -c 'until read -r _ </proc/self/gid_map; do sleep 0.1; done; exec unshare --mount "$@"' sh "$@" &
+  local child=$! ids
+  for ids in uid_map gid_map; do
+    # Before the child has its namespace, its map cannot be written.
+    until awk '{ print $1, $1, $3 }' "/proc/self/$ids" 2>/dev/null >"/proc/$child/$ids"; do
+      kill -0 "$child" 2>/dev/null || break
+      sleep 0.1
+    done
+  done
+  wait "$child"
+}
+
 # Each program of tests/mpi, blocking, non-blocking and persistent, in C and Fortran. A run takes 5 to 60 s, so each has
 # one number of ranks or two. Waiting ranks of MPICH spin: with more of them than processors some tests run out of time.
 shim_tests='^shim\.(openmpi\.(reduce|bits|user_ops|blocks|bcast|communicators|interleave|neighbors)\.[24]|mpich\.(reduce|bits|'
@@ -89,8 +104,7 @@ fi
 emulator=$(command -v qemu-aarch64 || command -v qemu-aarch64-static)
 report=$(cd "$build" && pwd)/tests.xml
 status=0
-unshare --user --map-root-user --mount "$0" --inside "$emulator" "$jobs" "$build" -- "$@" --output-junit "$report" ||
-  status=$?
+in_user_namespace "$0" --inside "$emulator" "$jobs" "$build" -- "$@" --output-junit "$report" || status=$?
 [ -e "$report" ] || die "no test ran"
 "$scripts/list-skips.py" "$report"
 

@@ -87,7 +87,7 @@ class Doctor(Case):
             rows = self.checks(preexec_fn=own_users)
         except subprocess.SubprocessError:
             self.skipTest("this user may not make a user namespace")
-        self.assertRegex(rows["namespaces"]["found"], "the user namespace of a container; .* in the same container, because")
+        self.assertRegex(rows["namespaces"]["found"], "user namespaces? of a container; .* in the same container, because")
 
     def test_wrong_arguments(self):
         self.expect_error(2, ["--require", "pigeon", "memfd"], "doctor", "--require", "pigeon")

@@ -14,28 +14,24 @@
 set -euo pipefail
 
 scripts=$(cd "$(dirname "$0")" && pwd)
+die() { printf 'test-deb: %s\n' "$*" >&2; exit 2; }
 case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
 target=test-deb-here
 [ "${1:-}" != --build-only ] || { target=deb-here && shift; }
-[ $# -ge 1 ] || { echo 'test-deb: needs a directory for the packages; see --help' >&2; exit 2; }
+[ $# -ge 1 ] || die "needs a directory for the packages; see --help"
 build=$1
 shift
 [ -n "${1:-}" ] || set -- 12 13 sid
 # shellcheck source=debian-root.sh
 . "$scripts/debian-root.sh"
-for system in "$@"; do
-  suite_of "$system" >/dev/null || { printf "test-deb: unknown system '%s': use 12, 13 or sid\n" "$system" >&2; exit 2; }
-done
+# shellcheck source=systems.sh
+. "$scripts/systems.sh"
+need_systems "$@"
 options=(--only)
 ! command -v ccache >/dev/null || options+=(--ccache --packages "ccache")
 
-results=() failed=0
 for system in "$@"; do
-  started=$SECONDS result=passed
   rm -rf "$build/deb-$system"
-  "$scripts/clean-root.sh" --suite "$(suite_of "$system")" --result "$build/deb-$system" "${options[@]}" "$target" ||
-    { result=FAILED failed=1; }
-  results+=("$(printf '%-4s %s (%d s)' "$system" "$result" $((SECONDS - started)))")
+  in_system "$system" '' --result "$build/deb-$system" "${options[@]}" "$target"
 done
-printf "${target%-here}: %s\\n" "${results[@]}"
-exit "$failed"
+end_with_results "${target%-here}"

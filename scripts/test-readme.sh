@@ -21,18 +21,17 @@ shift
 [ -n "${1:-}" ] || set -- 12 13 sid
 # shellcheck source=debian-root.sh
 . "$scripts/debian-root.sh"
+# shellcheck source=systems.sh
+. "$scripts/systems.sh"
+need_systems "$@"
 for system in "$@"; do
-  suite_of "$system" >/dev/null || die "unknown system '$system': use 12, 13 or sid"
   [ "$build" = --source ] || [ -n "$(find "$build/deb-$system" -name '*.deb' 2>/dev/null)" ] ||
     die "no packages in $build/deb-$system: make test-deb SYSTEM=$system"
 done
 
-results=() failed=0
 for system in "$@"; do
-  started=$SECONDS result=passed options=()
+  options=()
   [ "$build" = --source ] || options=(--add "$build/deb-$system")
-  "$scripts/clean-root.sh" --suite "$(suite_of "$system")" "${options[@]}" test-readme-here || { result=FAILED failed=1; }
-  results+=("$(printf '%-4s %s (%d s)' "$system" "$result" $((SECONDS - started)))")
+  in_system "$system" '' "${options[@]}" test-readme-here
 done
-printf 'test-readme: %s\n' "${results[@]}"
-exit "$failed"
+end_with_results test-readme

@@ -22,16 +22,10 @@ shift
 [ -n "${1:-}" ] || set -- 12 13 sid
 # shellcheck source=debian-root.sh
 . "$scripts/debian-root.sh"
+# shellcheck source=systems.sh
+. "$scripts/systems.sh"
+need_systems "$@"
 for system in "$@"; do
-  suite_of "$system" >/dev/null || die "unknown system '$system': use 12, 13 or sid"
+  in_system "$system" '' --packages python3-venv --only --add "$directory" test-wheel-here
 done
-
-results=() failed=0
-for system in "$@"; do
-  started=$SECONDS result=passed
-  "$scripts/clean-root.sh" --suite "$(suite_of "$system")" --packages python3-venv --only --add "$directory" test-wheel-here ||
-    { result=FAILED failed=1; }
-  results+=("$(printf '%-4s %s (%d s)' "$system" "$result" $((SECONDS - started)))")
-done
-printf 'test-wheel: %s\n' "${results[@]}"
-exit "$failed"
+end_with_results test-wheel

@@ -26,7 +26,7 @@ std::bitset<most_cpus> own_cpus();
 // The first exchange. A rank that has failed fills in all members as well, and writes its reason to the segment.
 struct Hello {
   using Word [[gnu::aligned(4)]] = uint64_t;  // so that nothing is padding
-  static constexpr uint16_t protocol = 7;
+  static constexpr uint16_t protocol = 8;
   uint16_t version = protocol;
   uint8_t status = COLL_OK;  // coll_status
   bool proc_is_own = false;  // transport::Namespaces

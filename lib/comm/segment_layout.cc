@@ -78,9 +78,11 @@ SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
       many ? std::clamp(of_request_half / ranks_ / page * page, least_request_half, half_bytes) : half_bytes;
   refused_piece_ = payloads_bytes_ + 2 * half_bytes + request_channels * 2 * request_half_bytes_;
   staging_bytes_ = round_up(refused_piece_ + exec::refused_piece_bytes, many ? page : huge_page);
-  staging_ = round_up(end, huge_page) + behind_page();
-  records_ = round_up(payloads(ranks), page);
-  texts_ = records_ + ranks_ * sizeof(RankRecord);
+  // Before the staging, whose offset depends on COLL_CPU: ranks with different values must find each other's records to
+  // report the difference.
+  records_ = round_up(end, page);
+  staging_ = round_up(records_ + ranks_ * sizeof(RankRecord), huge_page) + behind_page();
+  texts_ = round_up(payloads(ranks), page);
 
   if (!many) return;
   // One range: states, Progress, and the flag lines that follow.

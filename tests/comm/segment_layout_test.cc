@@ -59,6 +59,12 @@ class Layout : public testing::TestWithParam<int> {
   }
 };
 
+// The offset of the staging depends on COLL_CPU. Ranks with different values compare their settings in the records.
+TEST_P(Layout, RecordsPrecedeTheStaging) {
+  EXPECT_EQ(layout.record(0) % transport::page_bytes(), 0u);
+  EXPECT_LE(layout.record(ranks), layout.payloads(0));
+}
+
 TEST_P(Layout, NoTwoPartsOverlap) {
   std::vector<Part> parts;
   for (int index = 0; index < comm::channel_count; index++) add(parts, index);
@@ -68,6 +74,7 @@ TEST_P(Layout, NoTwoPartsOverlap) {
     parts.push_back({layout.payloads(rank), layout.payloads_bytes(), "payloads" + who});
     parts.push_back({layout.refused_piece(rank), exec::refused_piece_bytes, "refused piece" + who});
   }
+  parts.push_back({layout.record(0), size_t(ranks) * sizeof(comm::RankRecord), "records"});
   for (int index = 0; index < comm::channel_count; index++)
     parts.push_back({layout.times(index), tune::lines_in_turn * size_t(ranks) * sizeof(tune::TimesLine),
                      "times of channel " + std::to_string(index)});

@@ -366,6 +366,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   bool exchanges_names_ = false;   // create() made the exchange for sockets: parts make it, too
   bool scheduler_groups_ = false;  // oversubscribed ranks are in different scheduler groups
   bool huge_pages_ = false;        // all ranks can use them for long buffers
+  bool is_traced_ = false;         // some rank has COLL_TRACE: all ranks take the same path
   bool heaps_are_shared_ = false;  // large allocations of the program are probably mapped by all ranks
   tune::Selector selector_;
   std::array<size_t, plan::collectives> latency_bytes_{};

@@ -66,6 +66,7 @@ void Creation::decide() {
   if (settings.streamed.has_value()) team.stores.pin(*settings.streamed);
   comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(introductions_, &Introduction::shared_heap);
   comm_->huge_pages_ = std::ranges::all_of(introductions_, &Introduction::huge_pages);
+  comm_->is_traced_ = std::ranges::any_of(introductions_, &Introduction::traces);
   if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
   comm_->scheduler_groups_ =
       comm_->team_.oversubscribed && !std::ranges::all_of(reports_, [this](const Report& report) {

@@ -155,6 +155,7 @@ void Creation::read_settings() {
   own_.choices = comm_->settings_.choices;
   own_.direct_min_bytes = comm_->settings_.direct_min_bytes;
   own_.shared_heap = comm_->settings_.shared_heap;
+  own_.traces = !comm_->settings_.trace.empty();
   own_.tune = uint8_t(comm_->settings_.tune);
   own_.huge_pages = comm_->settings_.huge_pages && mem::HugePages::are_to_be_had();
   comm_->surroundings_ = Surroundings::of_process();

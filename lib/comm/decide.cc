@@ -70,7 +70,7 @@ void Comm::set_latency_paths() {
     const auto collective = Collective(c);
     size_t limit = selector_.latency_path_bytes(situation({.collective = collective}), forced(collective));
     // A trace records the steps of plans, but not those of the latency path.
-    if (team_.record != nullptr) limit = std::min(limit, tune::tiny_bytes);
+    if (is_traced_) limit = std::min(limit, tune::tiny_bytes);
     if (ranks() > exec::most_reduced_ranks && plan::is_reduction(collective)) limit = 0;
     const bool to_readers = collective == Collective::alltoall && are_many() && team_.oversubscribed;
     latency_bytes_[size_t(c)] = std::min(limit, to_readers ? exec::most_row_to_readers : exec::Mailbox::payload_bytes);

@@ -67,6 +67,7 @@ struct Introduction {
   bool debug = false;
   bool shared_heap = false;
   bool huge_pages = false;  // can be used for long buffers
+  bool traces = false;      // COLL_TRACE is set
   uint8_t tune = 0;         // comm::Tune
   uint64_t direct_min_bytes = 0;
   uint64_t choices = 0;  // Settings::choices

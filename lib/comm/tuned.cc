@@ -82,7 +82,7 @@ coll_status Comm::perform_with(const Call& call, const BoundEntry* entry) {
 // The latency path may be a candidate beyond the size up to which it is the default.
 bool Comm::may_take_latency_path(const Call& call) const {
   const size_t usual = latency_bytes_[size_t(call.collective)];
-  const bool farther = !are_many() && usual != 0 && team_.record == nullptr &&
+  const bool farther = !are_many() && usual != 0 && !is_traced_ &&
                        (ranks() <= exec::most_reduced_ranks || !plan::is_reduction(call.collective));
   const size_t shown = call.bytes() * plan::pieces_shown(call.collective, ranks());
   return shown <= (farther ? exec::Mailbox::payload_bytes : usual);

@@ -203,7 +203,9 @@ constexpr Variable all[] = {
      "",
      "Timeline of the steps of a communicator's last collective, for Perfetto and chrome://tracing.",
      creation,
-     {{"FILE", "Each rank writes FILE.RANK when it frees the communicator."}}},
+     {{"FILE",
+       "Each rank writes FILE.RANK when it frees the communicator. One rank that has it set is enough to keep longer "
+       "calls of all ranks off the latency path."}}},
     {"COLL_DEBUG",
      "0",
      "Check of the arguments of all ranks against each other, at each blocking call. Non-blocking and persistent "

@@ -292,6 +292,24 @@ TEST(LongCalls, OneRankMayTuneLessThanTheOthers) {
   });
 }
 
+// A rank with COLL_TRACE does not take the latency path; then no rank does.
+TEST_F(Tuning, OneRankMayTrace) {
+  const std::string path = testing::TempDir() + "coll-traced-" + std::to_string(getpid());
+  for (const int tracing : {0, 1}) {
+    run_processes(2, [&](Context& c) {
+      if (c.rank == tracing) setenv("COLL_TRACE", path.c_str(), 1);
+      coll_comm* comm = c.comm();
+      std::vector<float> send(2250, float(c.rank + 1)), recv(2250);
+      for (int call = 0; call < 200; call++) {
+        RANK_CHECK(c, coll_allreduce(send.data(), recv.data(), send.size(), COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
+        RANK_CHECK(c, recv.front() == 3 && recv.back() == 3);
+      }
+      RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+    });
+    unlink((path + '.' + std::to_string(tracing)).c_str());
+  }
+}
+
 TEST_F(Tuning, FormerVariablesAreUnderstoodWithOneNote) {
   Environment former("COLL_TRIALS", "on"), log("COLL_LOG", "info");
   const std::string output = stderr_of_rank_0([](Context& c) {

@@ -117,6 +117,8 @@ coll_status Settings::read() {
   for (const char* former : {"COLL_TRIALS", "COLL_DRIFT"})
     if (log && !variable(former).empty())
       remarks += std::string("libcoll: ") + former + " is a former variable; use COLL_TUNE\n";
+  if (log && !tune_file.empty() && tune != Tune::on)
+    remarks += "libcoll: COLL_TUNE_FILE is neither read nor written without COLL_TUNE=on\n";
   std::string throttled = variable("COLL_THROTTLE"), chunk = variable("COLL_CHUNK");
   digest(throttled), digest(chunk);
   if (size_t k = tune::parse_size(throttled); k >= 1 && k <= 1024) throttle = uint16_t(k);

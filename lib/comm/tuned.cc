@@ -206,7 +206,7 @@ void Comm::warn_of_drift(const Call& call, size_t bytes, double us) {
 
 // Rank 0 saves the results of auto-tuning when the communicator is destroyed.
 void Comm::keep_learned() const {
-  if (rank() != 0 || tuning_ == nullptr || settings_.tune_file.empty()) return;
+  if (rank() != 0 || tuning_ == nullptr || !tuning_->is_on() || settings_.tune_file.empty()) return;
   std::vector<tune::Learned> learned;
   for (const bool request : {true, false})  // blocking calls last: they replace the results of requests
     tuning_->tuner().visit([&](Collective collective, bool sixteen, bool of_request, const Cell& cell) {

@@ -292,6 +292,23 @@ TEST(LongCalls, OneRankMayTuneLessThanTheOthers) {
   });
 }
 
+// Otherwise the result of a comparison of two candidates would replace that of all.
+TEST(LongCalls, LearnNothingForTheFile) {
+  const std::string path = testing::TempDir() + "coll-untuned-" + std::to_string(getpid());
+  Environment file("COLL_TUNE_FILE", path.c_str()), log("COLL_LOG", "info"), tune("COLL_TUNE", "long");
+  const std::string output = stderr_of_rank_0([](Context& c) {
+    coll_comm* comm = c.comm();
+    std::vector<float> send(size_t(128) << 10, 1.0f), recv(send.size());
+    for (int call = 0; call < 200; call++)
+      RANK_CHECK(c, coll_allreduce(send.data(), recv.data(), send.size(), COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+  EXPECT_NE(output.find("COLL_TUNE_FILE is neither read nor written without COLL_TUNE=on"), std::string::npos)
+      << output;
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
+  unlink(path.c_str());
+}
+
 // A rank with COLL_TRACE does not take the latency path; then no rank does.
 TEST_F(Tuning, OneRankMayTrace) {
   const std::string path = testing::TempDir() + "coll-traced-" + std::to_string(getpid());

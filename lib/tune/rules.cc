@@ -151,8 +151,14 @@ bool Range::contains(const Situation& situation, const Names& names) const {
 
 // ---- a book ----------------------------------------------------------------------------------------------------
 
+Status Book::add_rules(std::string_view text, const std::string& file) {
+  defines_ = false;
+  return add(text, file);
+}
+
 Status Book::add(std::string_view text, const std::string& file) {
   text_ = text, file_ = file;
+  counted_ = 0, line_ = 1;
   Reader reader(text, *this);
   std::vector<Expression> section;
   try {
@@ -175,6 +181,7 @@ void Book::statement(Reader& reader, const std::string& file, std::vector<Expres
   if (reader.takes("=")) {
     if (collective_of(name).has_value())
       throw Bad{begin, "'" + name + "' is a collective; write ':' before algorithms"};
+    if (!defines_) throw Bad{begin, "'" + name + "' is defined, but this file may contain rules only"};
     Definition definition{std::move(when), reader.number()};  // may add names
     names_[*find(name, begin)].definitions.push_back(std::move(definition));
     if (reader.takes("--")) reader.rest_of_line();
@@ -185,7 +192,9 @@ void Book::statement(Reader& reader, const std::string& file, std::vector<Expres
   if (!collective.has_value() && name != "any")
     throw Bad{begin, "'" + name + "' is no collective; use any, or a name of collctl list"};
   Rule rule{.collective = collective, .when = std::move(when), .file = file};
-  rule.line = int(1 + std::ranges::count(text_.substr(0, begin), '\n'));
+  line_ += int(std::ranges::count(text_.substr(counted_, begin - counted_), '\n'));
+  rule.line = line_;
+  counted_ = begin;
   rule.ranges = ranges(reader, collective);
   if (reader.takes("--")) rule.evidence = reader.rest_of_line();
   rules_.push_back(std::move(rule));
@@ -193,6 +202,7 @@ void Book::statement(Reader& reader, const std::string& file, std::vector<Expres
 }
 
 std::optional<size_t> Book::find(std::string_view name, size_t at) {
+  if (!defines_) return std::nullopt;
   const auto [known, is_new] = index_.emplace(name, names_.size());
   if (is_new) names_.push_back({.first_use = file_ + ":" + place(text_, at)});
   return known->second;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tune/tuner_file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bit>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <mutex>
 
 #include "config/text_file.h"
 #include "tune/shipped.h"
@@ -69,7 +71,7 @@ topo::Status LearnedBook::read(std::string_view text, const std::string& file, s
   if (first != first_line(processor))
     return ignored("it is of the processor " + std::string(first.substr(first_words.size())));
   if (text.back() != '\n') return ignored("its last line is not complete");
-  topo::Status status = book_.add(text, file);
+  topo::Status status = book_.add_rules(text, file);
   if (status.ok()) status = book_.check();
   if (!status.ok()) return ignored(status.text());
   return {};
@@ -95,16 +97,23 @@ std::string learned_text(std::string_view before, std::string_view processor, co
 
 topo::Status read_learned_file(const std::string& path, std::string& text) {
   text.clear();
-  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) return {};
-  const std::string wrong = config::read_text_file(path, most_bytes, text);
+  struct stat about = {};
+  if (stat(path.c_str(), &about) != 0 && errno == ENOENT) return {};
+  // All ranks would wait for the writer of a pipe.
+  const std::string wrong =
+      S_ISFIFO(about.st_mode) ? "it is a pipe, not a file" : config::read_text_file(path, most_bytes, text);
   if (wrong.empty()) return {};
   text.clear();
-  return topo::Status::error("the auto-tuning file " + path + " is ignored: " + wrong);
+  return topo::Status::error("the auto-tuning file " + path + " is ignored: " + wrong +
+                             "; name another one in COLL_TUNE_FILE");
 }
 
 std::string update_learned_file(const std::string& path, std::string_view processor,
                                 const std::vector<Learned>& learned) {
   if (learned.empty()) return "";
+  // One thread of the process at a time, because the name of the new file is that of the process.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   std::string before;
   if (const topo::Status status = read_learned_file(path, before); !status.ok()) return status.text();
   // Do not overwrite another file that the user has named by mistake.

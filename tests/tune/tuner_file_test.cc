@@ -129,6 +129,31 @@ TEST_F(LearnedFile, ForeignIsIgnoredAndStays) {
   }
 }
 
+TEST_F(LearnedFile, APipeIsIgnoredWithoutWaitingForItsWriter) {
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::string text;
+  const std::string why = read_learned_file(path, text).text();
+  EXPECT_NE(why.find(path + " is ignored: it is a pipe, not a file; name another one in COLL_TUNE_FILE"),
+            std::string::npos)
+      << why;
+  EXPECT_NE(update_learned_file(path, processor, {learned(Collective::bcast, 65536, "flat_read")}), "");
+}
+
+// Names that use each other could take any amount of time, or of stack.
+TEST_F(LearnedFile, ThatDefinesNamesIsIgnoredAtOnce) {
+  std::string doubling, deep;
+  for (int i = 0; i < 60; i++)
+    doubling += "a" + std::to_string(i) + " = a" + std::to_string(i + 1) + " + a" + std::to_string(i + 1) + "\n";
+  for (int i = 0; i < 60000; i++) deep += "a" + std::to_string(i) + " = a" + std::to_string(i + 1) + "\n";
+  for (const std::string& names : {doubling + "a60 = 1\n", deep + "a60000 = 1\n"}) {
+    LearnedBook book;
+    const topo::Status status =
+        book.read(learned_text("", processor, {}) + names + "bcast[a0>1]: flat_read\n", "learned.tune", processor);
+    EXPECT_NE(status.text().find("learned.tune:2:"), std::string::npos) << status.text();
+    EXPECT_FALSE(book.find(learned(Collective::bcast, 65536, nullptr).situation).has_value());
+  }
+}
+
 TEST_F(LearnedFile, ThatCannotBeWrittenIsReported) {
   const std::string problem =
       update_learned_file("/nowhere/learned.tune", processor, {learned(Collective::bcast, 65536, "flat_read")});

@@ -55,7 +55,11 @@ void parameter(Reader& reader, Candidate& to) {
   };
   const std::string_view name = reader.word();
   if (!reader.takes("=")) fail();
+  const auto refuse_twice = [&](bool known) {
+    if (known) throw Bad{begin, "'" + item_at(reader.text(), begin) + "': " + std::string(name) + " is given twice"};
+  };
   if (name == "copy") {
+    refuse_twice(to.kernel_copies.has_value());
     const std::string_view how = reader.word();
     if (how != "cma" && how != "staged") fail();
     to.kernel_copies = how == "cma";
@@ -63,6 +67,7 @@ void parameter(Reader& reader, Candidate& to) {
   }
   const Key* key = std::ranges::find(keys, name, &Key::name);
   if (key == std::end(keys)) fail();
+  refuse_twice(!(to.*key->of).empty());
   Expression& value = to.*key->of = reader.number();
   if (!value.constant().has_value()) return;
   const double number = *value.constant();
@@ -278,7 +283,7 @@ std::string parse_ranges(Collective collective, std::string_view text, std::vect
   Reader reader(text, names);
   try {
     to = ranges(reader, collective);
-    const bool over = reader.at_end();
+    const bool over = reader.done();
     const size_t begin = reader.at();
     if (!over) throw Bad{begin, "'" + std::string(reader.rest_of_line()) + "' is left over; separate ranges by ';'"};
   } catch (const Bad& bad) { return "column " + std::to_string(bad.at + 1) + ": " + bad.why; }

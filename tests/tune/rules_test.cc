@@ -116,6 +116,9 @@ TEST(Ranges, WrongOnesReportFaultPlaceAndFix) {
   EXPECT_THAT(read("flat_read:chunk=max(4K"), HasSubstr("column 23: ')' is missing"));
   EXPECT_THAT(read("flat_read:chunk=avg(1,2)"), HasSubstr("'avg' is no function; use min, max, up or down"));
   EXPECT_THAT(read("flat_read knomial"), HasSubstr("column 11: 'knomial' is left over"));
+  EXPECT_THAT(read("flat_read@4K\nknomial"), HasSubstr("column 14: 'knomial' is left over"));
+  EXPECT_THAT(read("knomial:k=2,chunk=4K,k=3"), HasSubstr("column 22: 'k=3': k is given twice"));
+  EXPECT_EQ(read("flat_read@4K;\n  knomial\n"), "flat_read@4096 knomial@-");
   EXPECT_THAT(read("flat_read:copy=kcoll"), HasSubstr("copy=cma or copy=staged"));
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdio>
 #include <iterator>
 #include <map>
 #include <set>
@@ -54,7 +55,8 @@ class KeyLines : public nlohmann::json_sax<ordered_json> {
   bool key(string_t& key) override {
     path_ = levels_.back().path.empty() ? key : levels_.back().path + "." + key;
     if (!lines.emplace(path_, line_).second && twice.empty()) twice = path_, twice_line = line_;
-    return true;
+    too_many = ++levels_.back().keys > most_keys;
+    return !too_many;
   }
   bool null() override { return element(); }
   bool boolean(bool) override { return element(); }
@@ -68,14 +70,15 @@ class KeyLines : public nlohmann::json_sax<ordered_json> {
   std::map<std::string, int> lines;
   std::string twice;
   int twice_line = 0;
-  bool too_deep = false;
+  bool too_deep = false, too_many = false;
 
  private:
-  static constexpr size_t most_levels = 16;
+  // An ordered_json looks through all keys of an object for each new one.
+  static constexpr size_t most_levels = 16, most_keys = 1000;
   struct Level {
     std::string path;
     bool array = false;
-    size_t elements = 0;  // of an array, so far
+    size_t elements = 0, keys = 0;  // of an array or an object, so far
   };
   // Notes a value if it is an element of an array.
   bool element() {
@@ -114,8 +117,8 @@ class Object {
     const ordered_json& value = value_of(key);
     if (!value.is_number()) fail(join(key), "must be a number");
     const double number = value.get<double>();
-    if (!(number >= least)) fail(join(key), "must be at least " + std::to_string(least));
-    if (!(number <= most)) fail(join(key), "must be at most " + std::to_string(most));
+    if (!(number >= least)) fail(join(key), "must be at least " + text_of(least));
+    if (!(number <= most)) fail(join(key), "must be at most " + text_of(most));
     return number;
   }
   // Whole numbers that their types can hold.
@@ -190,6 +193,11 @@ class Object {
     }
     throw Bad{source_ + ":" + std::to_string(found == lines_.lines.end() ? 1 : found->second) + ": " +
               (path.empty() ? "the table" : "'" + path + "'") + " " + what};
+  }
+  static std::string text_of(double number) {
+    char text[32];
+    snprintf(text, sizeof text, "%.16g", number);
+    return text;
   }
   const ordered_json& value_of(const char* key) {
     read_.insert(key);

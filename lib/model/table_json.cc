@@ -241,7 +241,9 @@ Status parse_table(std::string_view text, const std::string& source, Table& tabl
   CountedText begin(text.data(), &line), end(text.data() + text.size(), &line);
   if (!ordered_json::sax_parse(begin, end, &lines))
     return Status::error(source + ":" + std::to_string(line) +
-                         (lines.too_deep ? ": is nested too deeply for a table" : ": is not JSON") +
+                         (lines.too_deep   ? ": is nested too deeply for a table"
+                          : lines.too_many ? ": has too many keys in one object for a table"
+                                           : ": is not JSON") +
                          "; name a file that `collctl calibrate` wrote");
   if (!lines.twice.empty())
     return Status::error(source + ":" + std::to_string(lines.twice_line) + ": '" + lines.twice + "' is given twice");

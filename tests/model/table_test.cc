@@ -159,6 +159,13 @@ TEST(Json, WrongThingsAreRefused) {
   EXPECT_NE(refusal(""), "");
   EXPECT_NE(refusal("[]"), "");
   EXPECT_NE(refusal(std::string(1 << 20, '[')).find("nested too deeply"), std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "\"alone_gbs\": ", "\"alone_gbs\": 0.0, \"was\": "))
+                .find("copy.alone_gbs' must be at least 1e-09"),
+            std::string::npos);
+  // Finding an equal key takes time proportional to the number of keys.
+  std::string keys;
+  for (int i = 0; i < 600000; i++) keys += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\":1";
+  EXPECT_NE(refusal("{" + keys + "}").find("too many keys"), std::string::npos);
   Table table;
   EXPECT_NE(read_table("/dev/zero", table).text().find("/dev/zero: cannot be read: it is a device"), std::string::npos);
 }

@@ -40,6 +40,12 @@ class Calibrate(Case):
         self.assertLess(self.result["discarded"], self.result["samples"])
         self.assertRegex(self.second.stdout, r"\d+ of \d+ samples were disturbed")
 
+    def test_rules_do_not_replace_the_table(self):
+        done = collctl("calibrate", "--output", self.table, "--emit-rows",
+                       pathlib.Path(self.folder.name) / "." / "table.json", timeout=10)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("name the same file", done.stderr)
+
     def test_every_parameter_has_a_value(self):
         values = {of["name"]: of for of in self.result["parameters"]}
         for name in ("flag", "look", "step", "copy alone", "reduce all", "shared_memory bandwidth", "link l3"):

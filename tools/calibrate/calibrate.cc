@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // collctl calibrate: measures this machine, fits the model's table, selects algorithms by it, and writes the table.
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -87,10 +89,16 @@ void check_writable(const fs::path& path, const char* option, bool make_director
 }
 
 void write_file(const fs::path& path, const std::string& text) {
+  const bool is_new = !fs::exists(path);
   std::ofstream file(path, std::ios::trunc);
   file << text;
   file.close();
-  if (!file) throw Failure(fmt::format("cannot write {}; is the disk full?", path.string()));
+  if (file) return;
+  const int why = errno;
+  std::error_code error;
+  if (is_new) fs::remove(path, error);  // an incomplete file
+  throw Failure(fmt::format("cannot write {}: {}; free some space, or name a file on another disk", path.string(),
+                            strerror(why)));
 }
 
 // Keeps the previous table as FILE.old and notes what has changed.
@@ -129,7 +137,11 @@ Calibration calibrate(const CalibrateOptions& options) {
   const model::Fingerprint running = model::fingerprint_of(machine);
   made.output = output_of(options, running);
   check_writable(made.output, "--output", options.output.empty());
-  if (!options.rules.empty()) check_writable(options.rules, "--emit-rows", false);
+  if (!options.rules.empty()) {
+    if (fs::weakly_canonical(fs::absolute(options.rules)) == fs::weakly_canonical(fs::absolute(made.output)))
+      throw Failure(fmt::format("--emit-rows and --output name the same file, {}; name two files", options.rules));
+    check_writable(options.rules, "--emit-rows", false);
+  }
 
   MeasureTask task{.cpus = allowed_cpus(), .machine = machine, .quick = options.quick};
   constexpr size_t most = 63;  // most processes of one run: lockstep has 64 ranks, one of which is at rest

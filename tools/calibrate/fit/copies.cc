@@ -83,8 +83,10 @@ void Fitting::cma() {
   const std::vector<Point> checks = measured_.of(Quantity::check), pages = measured_.of(Quantity::pages),
                            copies = measured_.of(Quantity::cma_copy);
   if (checks.empty() || pages.empty() || copies.empty()) {
-    lacks("cma", measured_.problem(Quantity::check));
-    note("cma", "does not work here: " + measured_.problem(Quantity::check));
+    const Quantity missing = checks.empty() ? Quantity::check : pages.empty() ? Quantity::pages : Quantity::cma_copy;
+    const std::string why = measured_.problem(missing);
+    lacks("cma", why);
+    note("cma", "not available: " + why);
     return;
   }
   model::Access& of = access(Mechanism::cma);

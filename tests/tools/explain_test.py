@@ -187,6 +187,12 @@ class Tables(Case):
             pathlib.Path(path).write_text(json.dumps(table, indent=1))
             line = 1 + pathlib.Path(path).read_text().split('"colour"')[0].count("\n")
             self.expect_error(1, [f"t.json:{line}:", "'colour'"], "explain", "bcast", "1M", "-n", 4, "--machine", path)
+            self.expect_error(1, "COLL_TABLE: " + folder + "/none.json: cannot be read", "explain", "bcast", "1M", "-n", 4,
+                              env={"COLL_TABLE": folder + "/none.json"})
+            placed = json.loads((MACHINES / "knl.json").read_text()) | {"topology": "core:1000000"}
+            (pathlib.Path(folder) / "large.json").write_text(json.dumps(placed))
+            self.expect_error(1, "large.json: 'topology': synthetic topology", "explain", "bcast", "1M", "-n", 4,
+                              "--machine", folder + "/large.json")
             self.expect_error(1, "cannot be read", "explain", "bcast", "1M", "-n", 4, "--machine", folder + "/none.json")
 
     def test_wrong_words(self):

@@ -66,6 +66,9 @@ class Prediction(Case):
         self.expect_error(1, "run collctl calibrate first", "bench", "prediction")
         self.expect_error(2, "a barrier", "bench", "prediction", "--collective", "barrier", env={"COLL_TABLE": self.rows()})
         self.expect_error(2, "--ranks", "bench", "prediction", "-n", 1)
+        self.expect_error(2, "unknown collective 'bcats'", "bench", "prediction", "--collective", "bcats")
+        self.expect_error(1, ["COLL_TABLE: /nowhere.json", "cannot be read"], "bench", "prediction",
+                          env={"COLL_TABLE": "/nowhere.json"})
 
     def rows(self):
         self.write((4096, "flat_read", {}, 1))

@@ -55,7 +55,8 @@ std::string order_of(const algo::Algorithm& algorithm) {
   return algorithm.balanced ? order_balanced : order_any;
 }
 
-Layout lay_out(int ranks, const std::string& topology, const std::string& map_by, const std::string& sensitivity) {
+Layout lay_out(int ranks, const std::string& topology, const std::string& map_by, const std::string& sensitivity,
+               const std::string& named) {
   if (const std::string wrong = mem::forced_profile_error(); !wrong.empty()) throw usage(wrong);
   Layout layout;
   topo::Mapping mapping = topo::Mapping::core;
@@ -66,7 +67,7 @@ Layout lay_out(int ranks, const std::string& topology, const std::string& map_by
     throw usage("--" + status.text());  // the text begins with "sensitivity: "
   if (topo::Status status = wanted.check(ranks); !status.ok()) throw usage("--" + status.text());
   if (topo::Status status = topo::load(topology, layout.machine); !status.ok())
-    throw Failure("--topology: " + status.text());
+    throw Failure(named + ": " + status.text());
   layout.hierarchy = topo::Hierarchy::from_places(topo::map_ranks(layout.machine, ranks, mapping), wanted);
   return layout;
 }

@@ -45,7 +45,9 @@ struct Layout {
   topo::Hierarchy hierarchy;
 };
 
-// Throws Failure if the topology cannot be read, usage() if an argument is wrong.
-Layout lay_out(int ranks, const std::string& topology, const std::string& map_by, const std::string& sensitivity);
+// Throws Failure if the topology cannot be read, usage() if an argument is wrong. `named`: where the user gave the
+// topology, for the message.
+Layout lay_out(int ranks, const std::string& topology, const std::string& map_by, const std::string& sensitivity,
+               const std::string& named = "--topology");
 
 }  // namespace coll::tools

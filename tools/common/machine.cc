@@ -45,6 +45,9 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
     const char* requested = config::value("COLL_TABLE");
     model::Found found =
         model::find_table(requested == nullptr ? "" : requested, config::table_directories(), layout.machine);
+    // As coll_comm_create(), which refuses it.
+    if (!found.found && requested != nullptr && *requested != 0 && std::string_view(requested) != "none")
+      throw Failure("COLL_TABLE: " + found.remark);
     if (found.found) {
       made.table = std::move(found.table);
       made.chosen_by = std::make_shared<const model::Table>(made.table);
@@ -59,7 +62,7 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
   } else {
     if (topo::Status status = model::find_machine(name, made.table); !status.ok())
       throw Failure("--machine: " + status.text());
-    layout = lay_out(ranks, made.table.topology, map_by, sensitivity);
+    layout = lay_out(ranks, made.table.topology, map_by, sensitivity, "--machine: " + name + ": 'topology'");
     topo::Machine native;
     const bool loaded = topo::load_native(native).ok();
     apply_forced_profile(native);

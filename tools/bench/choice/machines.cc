@@ -26,7 +26,7 @@ constexpr Named papers[] = {{"epyc-1p", 32},   {"epyc-2p", 64}, {"arm-n1", 160},
 void place(AuditedMachine& made, int ranks) {
   topo::Machine described;
   if (topo::Status status = topo::load_synthetic(made.table.topology, described); !status.ok())
-    throw Failure("--machine: " + status.text());
+    throw Failure("--machine: 'topology' of " + made.table.name + ": " + status.text());
   if (ranks == 0) ranks = described.cores;
   if (ranks > described.cores)
     throw usage(fmt::format("--ranks {}: machine '{}' has {} cores, and prices are for ranks on cores of their own",

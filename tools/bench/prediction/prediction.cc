@@ -95,12 +95,13 @@ Predictions measure_predictions(const PredictionOptions& options) {
   if (int(cpus.size()) < options.ranks)
     throw usage(fmt::format("--ranks {}: every rank needs a processor of its own, and this process may use {}",
                             options.ranks, cpus.size()));
+  const std::vector<size_t> sizes = parse_sizes(options.sizes, "--sizes");
+  const std::vector<plan::Collective> collectives = parse_collectives(options.collective);
   made.machine = model_machine("", options.ranks, "core", topo::Sensitivity::standard().text());
   if (made.machine.chosen_by == nullptr || made.machine.chosen_by->choices.empty())
     throw Failure("this machine has no table of measured algorithms; run collctl calibrate first");
   tune::Selector selector(made.machine.chosen_by, made.machine.hierarchy, model::hardware_of(made.machine.machine));
-  const std::vector<size_t> sizes = parse_sizes(options.sizes, "--sizes");
-  for (const plan::Collective collective : parse_collectives(options.collective)) {
+  for (const plan::Collective collective : collectives) {
     if (collective == plan::Collective::barrier) continue;
     for (const size_t bytes : sizes)
       made.cells.push_back(cell_of(made.machine, selector, collective, bytes, options.most_candidates));

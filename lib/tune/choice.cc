@@ -54,9 +54,9 @@ std::string text(const Choice& choice) {
 }
 
 std::string rule_text(const Choice& choice) {
-  std::string text = setting_text(choice);
-  if (choice.kernel_copies) text += (text.find(':') == std::string::npos ? ":" : ",") + std::string("copy=cma");
-  return text;
+  const std::string text = setting_text(choice);
+  if (!choice.kernel_copies && !choice.staged) return text;
+  return text + (text.find(':') == std::string::npos ? ":" : ",") + (choice.kernel_copies ? "copy=cma" : "copy=staged");
 }
 
 std::string size_text(size_t bytes) {

@@ -306,7 +306,9 @@ std::string parse_choice(Collective collective, std::string_view text, Choice& c
 }
 
 Choice made(const Candidate& candidate, const Situation& situation, const Names& names, bool exact) {
-  Choice choice{.algorithm = candidate.algorithm, .kernel_copies = candidate.kernel_copies.value_or(false)};
+  Choice choice{.algorithm = candidate.algorithm,
+                .kernel_copies = candidate.kernel_copies.value_or(false),
+                .staged = situation.single_copy && candidate.kernel_copies == false};
   const auto number = [&](const Expression& of, double least, double most) {
     return uint32_t(std::clamp(of.value(situation, names), least, most));
   };

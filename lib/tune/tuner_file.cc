@@ -35,13 +35,13 @@ std::string key_of(const Situation& of) {
 }
 
 std::string line_of(const Learned& learned) {
-  std::string text = rule_text(learned.choice);
-  // Explicit, because kernel-assisted copies may be the default when the file is read.
-  if (learned.choice.algorithm != nullptr && !learned.choice.kernel_copies)
-    text += (text.find(':') == std::string::npos ? ":" : ",") + std::string("copy=staged");
+  Choice choice = learned.choice;
+  // Explicit, because another way of copying may be the default when the file is read.
+  if (choice.algorithm != nullptr && !choice.kernel_copies)
+    (learned.situation.single_copy && !choice.staged ? choice.kernel_copies : choice.staged) = true;
   char times[80];
   snprintf(times, sizeof times, " -- %.4g us, books %.4g us", learned.us, learned.usual_us);
-  return ": " + text + times;
+  return ": " + rule_text(choice) + times;
 }
 
 // The rules of a text by their keys, without the first line.

@@ -65,6 +65,27 @@ TEST_F(LearnedFile, IsReadAsItWasWritten) {
   EXPECT_EQ(latency->algorithm, nullptr);
 }
 
+// Whatever the default is where the file is read.
+TEST_F(LearnedFile, KeepsHowTheDataIsCopied) {
+  Learned by_default = learned(Collective::bcast, 70000, "flat_read"), staged = by_default;
+  by_default.situation.single_copy = true;
+  staged.situation.single_copy = staged.choice.staged = true;
+  staged.situation.collective = Collective::scatter;
+  staged.choice.algorithm = algo::find(Collective::scatter, "parallel_read");
+  ASSERT_NE(staged.choice.algorithm, nullptr);
+  EXPECT_EQ(update_learned_file(path, processor, {by_default, staged}), "");
+  const std::string text = read(path);
+  LearnedBook book;
+  ASSERT_TRUE(book.read(text, path, processor).ok()) << text;
+  const std::optional<Choice> kernel = book.find(by_default.situation), shared = book.find(staged.situation);
+  ASSERT_TRUE(kernel.has_value() && shared.has_value()) << text;
+  EXPECT_TRUE(kernel->kernel_copies && !kernel->staged) << text;
+  EXPECT_TRUE(!shared->kernel_copies && shared->staged) << text;
+  staged.situation.single_copy = false;
+  const std::optional<Choice> elsewhere = book.find(staged.situation);
+  EXPECT_TRUE(elsewhere.has_value() && !elsewhere->kernel_copies && !elsewhere->staged) << text;
+}
+
 TEST_F(LearnedFile, KeepsRulesThatAreNotReplaced) {
   EXPECT_EQ(update_learned_file(path, processor,
                                 {learned(Collective::bcast, 65536, "flat_read", 4096),

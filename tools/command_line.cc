@@ -86,6 +86,11 @@ Option* Option::range(double least, double most) {
   return this;
 }
 
+Option* Option::file() {
+  inner_->check([](const std::string& name) { return name.empty() ? "the name of the file is empty" : std::string(); });
+  return option_text("FILE");
+}
+
 Option* Option::at_least_zero() {
   inner_->check([](const std::string& text) {
     // A text that is not a number is refused later, when it is converted.

@@ -32,6 +32,8 @@ class Option {
   Option* range(double least, double most);
   // Negative values are usage errors.
   Option* at_least_zero();
+  // The name of a file, FILE in --help. An empty one, as from a shell variable that is not set, is a usage error.
+  Option* file();
 
  private:
   CLI::Option* inner_;

@@ -17,7 +17,7 @@ std::string fits(const plan::Plan& plan, const Channel& channel, size_t element_
   if (plan.views.size() > size_t(max_views)) return "it needs " + std::to_string(plan.views.size()) + " views";
   if (plan.staging_bytes > channel.room())
     return "it needs " + std::to_string(plan.staging_bytes) + " bytes of staging, but there are only " +
-           std::to_string(channel.room()) + "; choose a smaller chunk";
+           std::to_string(channel.room()) + "; choose a smaller chunk or depth";
   // With many ranks, slots for many blocks are short.
   for (const plan::View& view : plan.views)
     if (view.slot_bytes < element_bytes)

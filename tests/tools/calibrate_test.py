@@ -106,7 +106,10 @@ class Calibrate(Case):
                          len({(row["collective"], row["ranks"]) for row in self.read["choices"]}))
 
     def test_wrong_arguments(self):
-        self.expect_error(1, "--output", "calibrate", "--quick", "--output", "/no/such/folder/table.json")
+        self.expect_error(1, ["--output", "No such file or directory"], "calibrate", "--quick", "--output",
+                          "/no/such/folder/table.json")
+        for option in ("--output", "--emit-rows"):
+            self.expect_error(2, [option, "is empty"], "calibrate", "--quick", option, "")
         self.expect_error(2, "--ranks", "calibrate", "--ranks", 0)
         self.expect_error(2, "--output", "calibrate", "--system", "--output", "x.json")
         self.expect_error(1, "--output", "calibrate", "--quick", env={"HOME": "", "XDG_CONFIG_HOME": ""})

@@ -438,7 +438,7 @@ void add_bench(Command& app, Action& action) {
       ->range(0.001, 3600.0)
       ->option_text("S");
   sub->add_option("--trace", options->trace, "write a timeline of the last call for Perfetto (ui.perfetto.dev)")
-      ->option_text("FILE");
+      ->file();
   sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl bench allreduce -n 2 --sizes 4-16M\n"

@@ -79,13 +79,15 @@ void check_writable(const fs::path& path, const char* option, bool make_director
   const bool known = fs::exists(path);
   if (known && !fs::is_regular_file(path))
     throw Failure(fmt::format("cannot write {}: it is not a regular file; name another one", path.string()));
+  errno = 0;
   std::ofstream file(path, std::ios::app);
   const bool writable = file.good();
+  const int why = errno;
   file.close();
   if (!known) fs::remove(path, error);
   if (!writable)
-    throw Failure(
-        fmt::format("cannot write {}; use {} FILE with a directory that you may write to", path.string(), option));
+    throw Failure(fmt::format("cannot write {}: {}; use {} FILE with a directory that you may write to", path.string(),
+                              strerror(why), option));
 }
 
 void write_file(const fs::path& path, const std::string& text) {
@@ -285,8 +287,7 @@ void add_calibrate(Command& app, Action& action) {
   auto options = std::make_shared<CalibrateOptions>();
   Command* sub = app.add_subcommand("calibrate", "Measure this machine and write the table that selects algorithms");
   Option* output =
-      sub->add_option("--output", options->output, "file of the table; default: where libcoll looks for it")
-          ->option_text("FILE");
+      sub->add_option("--output", options->output, "file of the table; default: where libcoll looks for it")->file();
   sub->add_flag("--system", options->system, "write the table for all users, to /etc/libcoll/tables")
       ->excludes(output)
       ->option_text("  ");
@@ -297,7 +298,7 @@ void add_calibrate(Command& app, Action& action) {
   sub->add_option("--emit-rows", options->rules,
                   "also write the selected algorithms to this file, as rules that can be\n"
                   "sent to the project for all machines with this processor")
-      ->option_text("FILE");
+      ->file();
   sub->add_flag("--quick", options->quick, "fewer sizes and rounds: a first look in a third of the time");
   sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(

@@ -119,10 +119,10 @@ void add_format(Command& parent, const char* name, const char* what, const char*
   add_placement_options(*sub, options->map_by, options->sensitivity);
   sub->add_option("--output", options->output,
                   "write to this file, and print the command that uses it;\ndefault: write to standard output")
-      ->option_text("FILE");
+      ->file();
   if (run == mpich)
     sub->add_option("--mpich", options->mpich, "libmpich.so whose selection is the base; default: the installed one")
-        ->option_text("FILE");
+        ->file();
   sub->footer(examples(example) + "\nBuilt-in machines: " + known_machines());
   sub->callback([&action, options, run] { action = [options, run] { return run(*options); }; });
 }

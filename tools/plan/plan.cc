@@ -315,7 +315,7 @@ void add_plan(Command& app, Action& action) {
   sub->add_option("--rank", options->rank, "with --text: print only the steps of this rank")
       ->at_least_zero()
       ->option_text("R");
-  sub->add_option("--svg", options->svg, "draw a run of the plan to this SVG file")->option_text("FILE");
+  sub->add_option("--svg", options->svg, "draw a run of the plan to this SVG file")->file();
   sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl plan bcast --algorithm hierarchical -n 64 --root 10 --size 1M \\\n"

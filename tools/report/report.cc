@@ -177,7 +177,7 @@ int report_command(const ReportOptions& options) {
 void add_report(Command& app, Action& action) {
   auto options = std::make_shared<ReportOptions>();
   Command* sub = app.add_subcommand("report", "Write a page that shows the machine, the choices and measurements");
-  sub->add_option("-o,--output", options->output, "write the page, one HTML file, here")->option_text("FILE");
+  sub->add_option("-o,--output", options->output, "write the page, one HTML file, here")->file();
   sub->add_flag("--json", options->json, "print the data of the page as JSON");
   sub->add_option("-n,--ranks", options->ranks,
                   "number of ranks, 1 to 1024; default: as many as the job of --stats\nhas, else one per core")
@@ -204,8 +204,8 @@ void add_report(Command& app, Action& action) {
   sub->add_option("--tuned", options->tuned, "files in which auto-tuning has kept what it learned")
       ->option_text("FILE...");
   sub->add_option("--compare", options->compare, "show differences from another report's --json, or from a table")
-      ->option_text("FILE");
-  sub->add_option("--from", options->from, "make the page of what another report --json printed")->option_text("FILE");
+      ->file();
+  sub->add_option("--from", options->from, "make the page of what another report --json printed")->file();
   sub->footer(
       examples("  collctl report -o report.html --measure\n"
                "  collctl report -o report.html --stats stats.*.json --trace trace.json --bench bench.json\n"

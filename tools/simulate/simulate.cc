@@ -193,7 +193,7 @@ void add_simulate(Command& app, Action& action) {
       ->range(0.0, 1e9)
       ->option_text("US");
   sub->add_option("--seed", options->seed, "seed of the random arrivals; default: 1")->option_text("N");
-  sub->add_option("--trace", options->trace, "write a timeline for Perfetto (ui.perfetto.dev)")->option_text("FILE");
+  sub->add_option("--trace", options->trace, "write a timeline for Perfetto (ui.perfetto.dev)")->file();
   sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl simulate bcast 1M -n 64 --machine epyc-2p --algorithm hierarchical --trace t.json\n"

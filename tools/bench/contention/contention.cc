@@ -193,7 +193,7 @@ void add_contention(Command& app, Action& action) {
       ->option_text("S");
   sub->add_flag("--busy", options->busy, "the idle process maps and unmaps memory meanwhile");
   sub->add_option("--record", options->record, "write the result as JSON to this file, too; collctl report\ndraws it")
-      ->option_text("FILE");
+      ->file();
   sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl bench contention -n 4\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Detects environments that contain rank and number of ranks, but no way to find the other ranks. An error that names
-// the missing variable is better than several communicators of one rank.
+// Detects environments that contain a rank, but not the number of ranks or no way to find the other ranks. An error that
+// names the wrong or missing variable is better than several communicators of one rank.
 #include "launch/job_rank.h"
 #include "launch/variables.h"
 
@@ -11,16 +11,18 @@ namespace {
 struct Trace {
   const char *launcher, *rank_variable, *size_variable;
   const char* missing;  // the missing variable; null: libcoll does not support this launcher
+  // Whether other programs than launchers set the variable of the rank: sbatch sets SLURM_PROCID for batch scripts.
+  bool is_common = false;
 };
 constexpr Trace traces[] = {
     {"mpirun of Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE and PMIX_RANK are"},
-    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID or SLURM_STEP_ID is"},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID or SLURM_STEP_ID is", true},
     {"flux run", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_JOB_ID is"},
     {"mpirun of MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", nullptr},
     {"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", nullptr},
     {"a launcher with PMI", "PMI_RANK", "PMI_SIZE", "PMI_FD is"},
     {"a launcher with PMI", "PMI_ID", "PMI_SIZE", nullptr},
-    {"a launcher of PyTorch", "RANK", "WORLD_SIZE", "MASTER_PORT is"},
+    {"a launcher of PyTorch", "RANK", "WORLD_SIZE", "MASTER_PORT is", true},
 };
 
 // `mpiexec -pmi-port` of MPICH sets the rank and a port of the launcher, and no number of ranks.
@@ -30,6 +32,26 @@ bool find_port_of_pmi(JobRank& job_rank) {
   job_rank.problem = "PMI_PORT and PMI_ID say that this is rank " + text_of("PMI_ID") +
                      ", but not how many ranks there are; start them without -pmi-port, or " + explicit_hint;
   return true;
+}
+
+// Whether the two variables contradict each other, or the number of ranks is missing.
+bool is_contradictory(const Trace& trace) {
+  if (trace.is_common) return number_of(trace.rank_variable) && number_of(trace.size_variable).value_or(0) > 1;
+  return !text_of(trace.rank_variable).empty();
+}
+
+bool find_contradiction(JobRank& job_rank) {
+  for (const Trace& trace : traces) {
+    JobRank unused;
+    if (read_rank(trace.rank_variable, trace.size_variable, unused) || !is_contradictory(trace)) continue;
+    const std::string ranks = text_of(trace.size_variable);
+    job_rank.launcher = trace.launcher;
+    job_rank.problem = std::string(trace.rank_variable) + "='" + text_of(trace.rank_variable) + "' and " +
+                       trace.size_variable + (ranks.empty() ? ", which is not set," : "='" + ranks + "'") +
+                       " are no rank and number of ranks; unset both to run the program alone, or " + explicit_hint;
+    return true;
+  }
+  return false;
 }
 
 bool find_trace(JobRank& job_rank) {
@@ -45,7 +67,7 @@ bool find_trace(JobRank& job_rank) {
         explicit_hint;
     return true;
   }
-  return find_port_of_pmi(job_rank);
+  return find_port_of_pmi(job_rank) || find_contradiction(job_rank);
 }
 
 }  // namespace

@@ -240,6 +240,23 @@ TEST(Places, WithoutEnoughVariables) {
   }
 }
 
+// They must not become communicators of one rank.
+TEST(Places, WithVariablesThatAreNoRankAndSize) {
+  const auto problem = [](const Variables& variables) { return see(variables).place.problem; };
+  for (const char* rank : {"4", "-1", "one", "99999999999"})
+    EXPECT_THAT(problem({{"PMI_RANK", rank}, {"PMI_SIZE", "4"}, {"PMI_FD", "0"}}),
+                HasSubstr("PMI_RANK='" + std::string(rank) + "' and PMI_SIZE='4' are no rank and number of ranks"));
+  EXPECT_THAT(problem({{"PMI_RANK", "1"}, {"PMI_FD", "0"}}),
+              HasSubstr("PMI_RANK='1' and PMI_SIZE, which is not set, are no rank and number of ranks"));
+  EXPECT_THAT(problem({{"OMPI_COMM_WORLD_RANK", "0"}}), HasSubstr("OMPI_COMM_WORLD_SIZE, which is not set"));
+  EXPECT_THAT(problem(with(step, {{"SLURM_PROCID", "4"}})), HasSubstr("SLURM_PROCID='4' and SLURM_STEP_NUM_TASKS='4'"));
+  EXPECT_THAT(problem(with(flux_task, {{"FLUX_JOB_SIZE", "0"}})), HasSubstr("FLUX_JOB_SIZE='0' are no rank"));
+  EXPECT_THAT(problem(with(worker, {{"RANK", "2"}})), HasSubstr("RANK='2' and WORLD_SIZE='2' are no rank"));
+  // Names that other programs use as well.
+  EXPECT_EQ(problem({{"RANK", "captain"}, {"WORLD_SIZE", "4"}}), "");
+  EXPECT_EQ(problem({{"RANK", "1"}}), "");
+}
+
 using coll::launch::innermost;
 using coll::launch::Settings;
 

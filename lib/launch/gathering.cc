@@ -9,12 +9,15 @@
 #include "launch/frames.h"
 #include "launch/guest.h"
 #include "launch/host.h"
+#include "launch/variables.h"
 
 namespace coll::launch {
 
 namespace {
 
 constexpr int usual_limit_s = 300, longest_limit_s = 86'400;
+constexpr int most_ranks = 4096;          // of coll_comm_create()
+constexpr size_t longest_directory = 60;  // so that the path of a socket in it fits sockaddr_un
 constexpr const char* usual_directory = "/dev/shm";
 
 // Rank 0 sends the failure to all connected ranks, so that all report the same text. It ignores ranks that have exited.
@@ -38,6 +41,9 @@ std::string late(const std::string& who, std::chrono::seconds limit) {
 std::string read_options(MeetingOptions& options) {
   const char* directory = config::value("COLL_RENDEZVOUS_DIR");
   options.directory = directory != nullptr ? directory : usual_directory;
+  if (options.directory.size() > longest_directory)
+    return "COLL_RENDEZVOUS_DIR='" + options.directory + "' is longer than " + std::to_string(longest_directory) +
+           " characters; name it by a shorter path, such as a symbolic link";
   options.limit = std::chrono::seconds(usual_limit_s);
   const char* limit = config::value("COLL_RENDEZVOUS_TIMEOUT");
   if (limit == nullptr) return "";
@@ -53,6 +59,12 @@ std::string read_options(MeetingOptions& options) {
 
 std::unique_ptr<Gathering> Gathering::meet(const JobRank& job_rank, const MeetingOptions& options,
                                            std::string& problem) {
+  // Before any memory is allocated for the ranks: a wrong variable may give any number.
+  if (job_rank.ranks > most_ranks) {
+    problem = started(job_rank) + ", more than the limit of " + std::to_string(most_ranks) +
+              " ranks per communicator; see the variable of the launcher that gives their number";
+    return nullptr;
+  }
   std::unique_ptr<Gathering> made(new Gathering(job_rank, options.limit));
   problem = job_rank.rank == 0 ? host(job_rank, options, made->ranks_) : visit(job_rank, options, made->ranks_);
   if (!problem.empty()) {

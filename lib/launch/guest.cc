@@ -65,6 +65,8 @@ std::string visit(const JobRank& job_rank, const MeetingOptions& options,
   if (job_rank.path.empty()) addresses.push_back(SocketAddress::abstract(socket_name(job_rank.job)));
   const std::string path = meeting_path(job_rank, options);
   if (!path.empty()) addresses.push_back(SocketAddress::file(path));
+  // Waiting does not help, and rank 0 reports the same.
+  if (!job_rank.path.empty() && !addresses[0].fits()) return cannot_listen_at(job_rank.path, strerror(ENAMETOOLONG));
   const Clock::time_point deadline = Clock::now() + options.limit;
   std::optional<unsigned> stranger;
   for (uint32_t wait_us = first_wait_us;; wait_us = std::min(2 * wait_us, longest_wait_us)) {

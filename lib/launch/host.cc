@@ -75,17 +75,22 @@ class Arrivals {
 
   size_t missing() const { return missing_; }
 
-  // Accepts all waiting connections. Returns "" or an error message if the process has reached a limit.
+  // Accepts the waiting connections. Returns "" or an error message if the process has reached a limit. Connections of
+  // other users are closed at once: they must not use up the descriptors, nor keep rank 0 here.
   std::string accept_all(OwnSocket& listening) {
-    for (;;) {
+    const size_t most_at_once = 2 * ranks_.size();
+    for (size_t n = 0; n < most_at_once; n++) {
       auto made = std::make_unique<OwnSocket>(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (made->is_open()) unknown_.push_back(std::move(made));
+      if (made->is_open() && is_of_other_user(*made))
+        refuse(*made, "rank 0 runs as user " + std::to_string(geteuid()) + "; run all ranks as one user");
+      else if (made->is_open()) unknown_.push_back(std::move(made));
       else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
         return "rank 0 of " + job_rank_.launcher +
                " needs one descriptor for each other rank while they meet: " + strerror(errno) +
                "; raise the limit on open files (ulimit -n)";
       else return "";
     }
+    return "";
   }
 
   // Reads the hellos that have arrived. A hello is so short that it arrives in one piece.
@@ -100,10 +105,7 @@ class Arrivals {
       }
       std::string problem =
           got == ssize_t(sizeof hello) ? check_hello(hello, uint32_t(job_rank_.ranks)) : "it says no rank";
-      const OwnSocket::Peer peer = socket->peer();
-      if (!peer.known || peer.user != geteuid())
-        problem = "rank 0 runs as user " + std::to_string(geteuid()) + "; run all ranks as one user";
-      else if (problem.empty() && ranks_[hello.rank] != nullptr)
+      if (problem.empty() && ranks_[hello.rank] != nullptr)
         problem = "rank " + std::to_string(hello.rank) + " of " + job_rank_.launcher + " is another process (" +
                   std::to_string(ranks_[hello.rank]->peer().pid) +
                   "); start a further program with a `collctl run` of its own";
@@ -151,6 +153,11 @@ class Arrivals {
  private:
   static constexpr size_t most_named = 8;
 
+  static bool is_of_other_user(const OwnSocket& socket) {
+    const OwnSocket::Peer peer = socket.peer();
+    return !peer.known || peer.user != geteuid();
+  }
+
   static void refuse(const OwnSocket& socket, const std::string& problem) {
     const Frame header = frame(Kind::failure, std::min(problem.size(), longest_failure));
     if (send_all(socket.get(), &header, sizeof header, Clock::now()) == Outcome::done)
@@ -168,6 +175,10 @@ class Arrivals {
 std::string meeting_path(const JobRank& job_rank, const MeetingOptions& options) {
   if (!job_rank.path.empty()) return job_rank.path;
   return options.directory.empty() ? "" : options.directory + "/" + socket_name(job_rank.job);
+}
+
+std::string cannot_listen_at(const std::string& path, const std::string& reason) {
+  return "COLL_RENDEZVOUS=" + path + ": " + reason + "; name a file in a directory that all ranks share";
 }
 
 std::string meeting_hint(const JobRank& job_rank, const MeetingOptions& options) {
@@ -195,9 +206,7 @@ std::string host(const JobRank& job_rank, const MeetingOptions& options, Sockets
   }
   ListeningFile file(meeting_path(job_rank, options), job_rank.ranks);
   if (file.socket() != nullptr) listening.push_back(file.socket());
-  else if (!job_rank.path.empty())
-    return "COLL_RENDEZVOUS=" + job_rank.path + ": " + file.reason() +
-           "; name a file in a directory that all ranks share";
+  else if (!job_rank.path.empty()) return cannot_listen_at(job_rank.path, file.reason());
   const Clock::time_point deadline = Clock::now() + options.limit;
   Arrivals arrivals(job_rank, ranks);
   while (arrivals.missing() > 0) {

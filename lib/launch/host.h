@@ -17,6 +17,8 @@ std::string host(const JobRank& job_rank, const MeetingOptions& options,
 
 // The path of rank 0's socket file; "": it creates none.
 std::string meeting_path(const JobRank& job_rank, const MeetingOptions& options);
+// The error message for a socket file of the user that cannot be made.
+std::string cannot_listen_at(const std::string& path, const std::string& reason);
 // The suggested action for messages about ranks that do not find each other.
 std::string meeting_hint(const JobRank& job_rank, const MeetingOptions& options);
 

@@ -4,6 +4,7 @@
 #include "launch/gathering.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -229,6 +230,56 @@ TEST(Gatherings, IgnoreUnrelatedProcesses) {
     expect_exchanges(place_of(rank, 2, job), patient, 2);
   });
   rude.join();
+}
+
+// Silent connections of another user must not use up the descriptors of rank 0.
+TEST(Gatherings, CloseConnectionsOfOtherUsers) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can start a process of another user";
+  constexpr rlim_t few = 64;
+  constexpr int many = 3 * few;
+  const std::string job = fresh_job();
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t stranger = fork();
+  if (stranger == 0) {
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(1);
+    for (int n = 0; n < many; n++) connect_as_stranger(job);
+    if (write(ready[1], "", 1) != 1) _exit(1);
+    pause();
+  }
+  close(ready[1]);
+  const pid_t ranks = fork();
+  if (ranks == 0) {
+    const rlimit limit{few, few};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    run_ranks(2, [&](int rank) {
+      char byte = 0;
+      if (rank == 1) { EXPECT_EQ(read(ready[0], &byte, 1), 1); }
+      expect_exchanges(place_of(rank, 2, job), {20s, ""}, 1);
+    });
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(ranks, &status, 0);
+  EXPECT_EQ(status, 0);
+  kill(stranger, SIGKILL);
+  waitpid(stranger, nullptr, 0);
+  close(ready[0]);
+}
+
+TEST(Gatherings, RefuseTooManyRanks) {
+  for (int rank : {0, 1}) {
+    EXPECT_THAT(problem_of(place_of(rank, 4097, fresh_job()), patient), HasSubstr("limit of 4096 ranks"));
+    EXPECT_THAT(problem_of(place_of(rank, 2'000'000'000, fresh_job()), patient), HasSubstr("limit of 4096 ranks"));
+  }
+}
+
+TEST(Gatherings, DoNotWaitAtAPathThatIsTooLong) {
+  for (int rank : {0, 1}) {
+    JobRank place = place_of(rank, 2, "");
+    place.path = "/tmp/" + std::string(200, 'x');
+    EXPECT_THAT(problem_of(place, patient), HasSubstr("File name too long"));
+  }
 }
 
 TEST(Claims, AreOfOneProcess) {

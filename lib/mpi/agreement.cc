@@ -138,7 +138,9 @@ coll_status create(const AgreementRounds &rounds, int rank, coll_comm **made) {
   const coll_status status = coll_comm_create_or_reuse(rounds.bootstrap(), made);
   if (status == COLL_OK) return status;
   // All ranks have the error text of the first rank that failed, so rank 0 alone prints it.
-  const bool is_setting = status == COLL_ERR_ARG || status == COLL_ERR_UNAVAILABLE;
+  // COLL_ERR_BOOTSTRAP: ranks have other values of variables, or other versions.
+  const bool is_setting = status == COLL_ERR_ARG || status == COLL_ERR_UNAVAILABLE || status == COLL_ERR_TOPOLOGY ||
+                          status == COLL_ERR_BOOTSTRAP;
   const auto report = is_setting && rank == 0 ? warn_once : log_line;
   report("rank %d: %s (%s): all collectives of this communicator are forwarded to MPI", rank, coll_strerror(status),
          coll_last_error());

@@ -30,9 +30,12 @@ std::atomic<NodeName> kept{unknown_node};
 MPI_Comm world_duplicate;  // valid if has_duplicate
 bool has_duplicate = false;
 bool all_count = false;
+bool node_sizes_differ = false;  // COLL_NODE_SIZE is not the same on all ranks; set in MPI_Init
 
-// Returns the processes per node that COLL_NODE_SIZE asks for, 0 if it is not set, -1 if it is not a valid number.
+// Returns the processes per node that COLL_NODE_SIZE asks for, 0 if it is not set, -1 if it is not a valid number or
+// differs between ranks.
 int requested_node_size() {
+  if (node_sizes_differ) return -1;
   const char *text = coll_setting("COLL_NODE_SIZE");
   if (text == nullptr) return 0;
   int size = 0;
@@ -153,9 +156,11 @@ NodeName find_node(MPI_Comm comm, bool keep) {
 }
 
 bool place_processes() {
-  int processes = 0;
+  int processes = 0, process = 0;
   MPI_Comm duplicate;
-  if (mpi.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1) return false;
+  if (mpi.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1 ||
+      mpi.Comm_rank(mpi.world, &process) != MPI_SUCCESS)
+    return false;
   // A rank without the shim is not here. On this node it would have been found (presence.h).
   std::optional<Overdue> overdue;
   const bool all_are_here = looks_at_all(processes);
@@ -165,10 +170,13 @@ bool place_processes() {
         "MPI_Init still waits for the shims of other ranks. Perhaps LD_PRELOAD does not reach a node, or names "
         "a file that does not exist there: ranks without a shim never answer");
   if (!duplicate_world(&duplicate)) return false;
-  const int own[] = {requested_node_size(), counts_calls() ? 1 : 0};
-  int least[] = {-1, 0};
-  if (mpi.Allreduce(own, least, 2, MPI_INT, MPI_MIN, duplicate) != MPI_SUCCESS) least[0] = -1, least[1] = 0;
-  if (least[0] >= 0) find_node(duplicate, true);
+  const int size = requested_node_size(), own[] = {size, counts_calls() ? 1 : 0, -size};
+  int least[] = {-1, 0, 1};
+  if (mpi.Allreduce(own, least, 3, MPI_INT, MPI_MIN, duplicate) != MPI_SUCCESS) least[0] = -1, least[1] = 0;
+  else node_sizes_differ = least[0] != -least[2];
+  if (node_sizes_differ && process == 0)
+    warn_once("COLL_NODE_SIZE differs between ranks: all collectives are forwarded to MPI; set the same value on all");
+  if (least[0] >= 0 && !node_sizes_differ) find_node(duplicate, true);
   all_count = least[1] != 0;
   world_duplicate = duplicate;
   has_duplicate = true;

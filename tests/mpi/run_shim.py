@@ -58,6 +58,7 @@ def arguments():
     parser.add_argument("--needs", metavar="FILE", help="the test is skipped where this file of a device is missing")
     parser.add_argument("--nodes", help="ranks of each node, as in 3,2: nodes in namespaces, joined by TCP (openmpi)")
     parser.add_argument("--argument", action="append", default=[], help="for the program")
+    parser.add_argument("--last", default="COLL_TRANSPORT=pigeon", help="NAME=value for the last rank (mode failed)")
     parser.add_argument("--without", choices=["first", "last"], help="the rank without the shim (modes lacks, overdue)")
     parser.add_argument("program")
     options = parser.parse_args()
@@ -352,9 +353,10 @@ def check_result(options):
     elif options.mode == "mapped":
         check_mapped(options, *launch_for_report(options, settings))
     elif options.mode == "failed":
-        result = launch(options, settings, last={"COLL_TRANSPORT": "pigeon"})
+        result = launch(options, settings, last=dict([options.last.split("=", 1)]))
         check_passed(result)
         check_none_taken(result)
+        check_says(options, result)
         if "are forwarded to MPI" not in result[2]:
             fail("no reason was given", result)
     elif options.mode == "forwarded":

@@ -207,10 +207,10 @@ bool Creation::understands(int r) {
   if (hello.version != Hello::protocol)
     fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) +
                                        " runs another version of libcoll than this rank; use one version on all ranks");
-  else if (hello.node != hello_.node)
+  else if (hello.is_on_other_node(hello_))
     fate_.fail(COLL_ERR_BOOTSTRAP,
                "rank " + std::to_string(r) + " is on another node; create one communicator per node");
-  return hello.version == Hello::protocol && hello.node == hello_.node;
+  return hello.version == Hello::protocol && !hello.is_on_other_node(hello_);
 }
 
 void Creation::meet() {
@@ -236,7 +236,7 @@ void Creation::enter() {
   if (hellos_[0].descriptor < 0 || !understands(0)) return;
   std::string problem;
   if (rank() == 0) problem = rendezvous_->pass(*segment_, statuses_);
-  else segment_ = rendezvous_->reach(problem);
+  else segment_ = rendezvous_->reach(statuses_, problem);
   if (!problem.empty()) fate_.fail(COLL_ERR_BOOTSTRAP, problem);
   if (segment_ == nullptr) return;
   record_of(rank()).introduction = own_;

@@ -18,11 +18,16 @@ std::bitset<most_cpus> own_cpus() {
 }
 
 void Hello::introduce(const transport::Address& own) {
-  node = config::digest(transport::node_identity());
+  const std::string identity = transport::node_identity();
+  node = identity.empty() ? unknown_node : config::digest(identity);
   process = uint32_t(own.token.words[0] ^ own.token.words[0] >> 32);
   pid = own.pid;
   user = own.namespaces.user, pids = own.namespaces.pid, net = own.namespaces.net;
   proc_is_own = own.namespaces.proc_is_own;
+}
+
+bool Hello::is_on_other_node(const Hello& other) const {
+  return node != unknown_node && other.node != unknown_node && node != other.node;
 }
 
 void Hello::offer(const transport::SegmentAddress& segment) {

@@ -27,11 +27,12 @@ std::bitset<most_cpus> own_cpus();
 struct Hello {
   using Word [[gnu::aligned(4)]] = uint64_t;  // so that nothing is padding
   static constexpr uint16_t protocol = 8;
+  static constexpr uint64_t unknown_node = 0;  // this rank cannot read it: no /proc, or the limit on open files
   uint16_t version = protocol;
   uint8_t status = COLL_OK;  // coll_status
   bool proc_is_own = false;  // transport::Namespaces
   uint32_t process = 0;      // a digest, equal for ranks that are threads of one process
-  Word node = 0;             // a digest of transport::node_identity()
+  Word node = unknown_node;  // a digest of transport::node_identity()
   int32_t pid = 0;
   uint32_t user = 0, pids = 0, net = 0;  // transport::Namespaces
   // Rank 0: its segment. -1: it has none. offers_spares: it makes one only if no spare is common to all ranks.
@@ -42,6 +43,8 @@ struct Hello {
   uint32_t segment_pages = 0;
 
   void introduce(const transport::Address& own);
+  // Whether it is known that the two are on different nodes. Where it is not, opening the segment shows it.
+  bool is_on_other_node(const Hello& other) const;
   void offer(const transport::SegmentAddress& segment);
   // Tokens of the segments of spares (comm/spares.h), instead of a segment; 0: none.
   static constexpr size_t most_spares = 2;

@@ -56,9 +56,10 @@ std::string Rendezvous::pass(const Segment& segment, const std::vector<uint8_t>&
   return "";
 }
 
-std::shared_ptr<Segment> Rendezvous::reach(std::string& problem) {
+std::shared_ptr<Segment> Rendezvous::reach(const std::vector<uint8_t>& statuses, std::string& problem) {
   if (!needs_socket(rank_)) return Segment::reach(segment_, problem);
-  if (socket_ == nullptr) return nullptr;  // open_socket() has reported the reason
+  if (statuses[rank_] != COLL_OK) return nullptr;  // pass() sends nothing to this rank
+  if (socket_ == nullptr) return nullptr;          // open_socket() has reported the reason
   const Address& first = addresses_[0];
   const bool shares_users = first.namespaces.user != 0 && first.namespaces.user == addresses_[rank_].namespaces.user;
   const int passed = socket_->receive({name_of_socket(0), first.pid, shares_users},

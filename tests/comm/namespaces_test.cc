@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks in namespaces of their own, as in one container each: they get the segment over a socket, stage their data, and
 // notice the end of a peer whose pid is not valid in their namespace.
+#include <sys/mount.h>
 #include <sys/syscall.h>
+
+#include <chrono>
 
 #include "../namespaces.h"
 #include "../refused_calls.h"
@@ -94,6 +97,33 @@ TEST(Namespaces, OfTheirOwnCanBeSplit) {
       RANK_CHECK(c, coll_comm_free(part) == COLL_OK);
     }
     RANK_CHECK(c, coll_comm_free(half) == COLL_OK && coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// A rank that cannot read which node this is, is on the same one as far as the others know.
+TEST(Namespaces, WithoutTheIdentityOfTheNode) {
+  const Kinds mount_points{"userAndMount", CLONE_NEWUSER | CLONE_NEWNS};
+  for (const Apart& apart : {first, last}) {
+    run_apart(mount_points, all, 3, [&](Context& c) {
+      const char* const identity = "/proc/sys/kernel/random/boot_id";
+      if (apart.is(c.rank, c.ranks)) RANK_CHECK(c, mount("/dev/null", identity, nullptr, MS_BIND, nullptr) == 0);
+      coll_comm* comm = c.comm();
+      if (comm == nullptr) return;
+      check_all(c, comm, {4, 40'000}, false);
+      RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+    });
+  }
+}
+
+// A rank that has failed does not wait for the segment, which rank 0 does not pass to it.
+TEST(Namespaces, ReportAWrongSettingAtOnce) {
+  run_apart(user, all, 2, [](Context& c) {
+    if (c.rank == 1) setenv("COLL_TRANSPORT", "pigeon", 1);
+    const auto begin = std::chrono::steady_clock::now();
+    coll_bootstrap bootstrap = c.bootstrap();
+    coll_comm* comm = nullptr;
+    RANK_CHECK(c, coll_comm_create(&bootstrap, &comm) == COLL_ERR_UNAVAILABLE);
+    RANK_CHECK(c, std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
   });
 }
 

@@ -92,7 +92,7 @@ FUZZ_BUILD = $(BUILD)-fuzz
 SECONDS ?= 60
 fuzz: ## run each fuzzer of tests/fuzz for a minute, with clang, ASan and UBSan [SECONDS=N]
 	@CC=clang CXX=clang++ scripts/build.sh $(FUZZ_BUILD) $(JOBS) -t fuzzers -DCOLL_FUZZ=ON -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF \
-	  -DCOLL_TOOLS=OFF -DCOLL_SANITIZE=address,undefined
+	  -DCOLL_TOOLS=ON -DCOLL_SANITIZE=address,undefined
 	@scripts/fuzz.sh $(FUZZ_BUILD) $(SECONDS)
 
 # Debian 12, 13 or sid, and gcc or clang; without a value all of them.

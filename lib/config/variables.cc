@@ -111,8 +111,7 @@ constexpr Variable all[] = {
      {{"FILE",
        "Calls begin with the choices in this file, as far as it has any; what the communicator learns is added. A file "
        "that is damaged or of another processor is ignored, which COLL_LOG=info reports. If two programs write it at "
-       "the "
-       "same moment, what one of them has learned may be missing."}}},
+       "the same moment, what one of them has learned may be missing."}}},
     {"COLL_TRIALS",
      "on",
      "Former name of COLL_TUNE, which overrides it.",
@@ -171,7 +170,9 @@ constexpr Variable all[] = {
      "off",
      "What is reported on standard error. The format is described in section LOG of libcoll(7).",
      "each rank, when it creates a communicator; the MPI shim, once per process.",
-     {{"off", "Nothing. Unless it is set, an MPI shim still names a setting that cannot be followed."},
+     {{"off",
+       "Nothing. Unless it is set, an MPI shim still names a setting that cannot be followed, or that differs between "
+       "ranks."},
       {"info",
        "One line per communicator (ranks, hierarchy, transport, table), and warnings: misspelt variables, stale "
        "tables, "

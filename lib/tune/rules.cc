@@ -156,13 +156,8 @@ bool Range::contains(const Situation& situation, const Names& names) const {
 
 // ---- a book ----------------------------------------------------------------------------------------------------
 
-Status Book::add_rules(std::string_view text, const std::string& file) {
-  defines_ = false;
-  return add(text, file);
-}
-
-Status Book::add(std::string_view text, const std::string& file) {
-  text_ = text, file_ = file;
+Status Book::add(std::string_view text, const std::string& file, bool may_define) {
+  text_ = text, file_ = file, may_define_ = may_define;
   counted_ = 0, line_ = 1;
   Reader reader(text, *this);
   std::vector<Expression> section;
@@ -186,7 +181,7 @@ void Book::statement(Reader& reader, const std::string& file, std::vector<Expres
   if (reader.takes("=")) {
     if (collective_of(name).has_value())
       throw Bad{begin, "'" + name + "' is a collective; write ':' before algorithms"};
-    if (!defines_) throw Bad{begin, "'" + name + "' is defined, but this file may contain rules only"};
+    if (!may_define_) throw Bad{begin, "'" + name + "' is defined, but this file may contain rules only"};
     Definition definition{std::move(when), reader.number()};  // may add names
     names_[*find(name, begin)].definitions.push_back(std::move(definition));
     if (reader.takes("--")) reader.rest_of_line();
@@ -207,7 +202,7 @@ void Book::statement(Reader& reader, const std::string& file, std::vector<Expres
 }
 
 std::optional<size_t> Book::find(std::string_view name, size_t at) {
-  if (!defines_) return std::nullopt;
+  if (!may_define_) return std::nullopt;
   const auto [known, is_new] = index_.emplace(name, names_.size());
   if (is_new) names_.push_back({.first_use = file_ + ":" + place(text_, at)});
   return known->second;

@@ -56,10 +56,9 @@ struct Rule {
 class Book : public Names {
  public:
   // Appends the statements of a file. An error contains file, line, column and a correction.
-  topo::Status add(std::string_view text, const std::string& file);
-  // As add(), but of rules without definitions of names: from files of unknown origin, because names that use each other
-  // can take any amount of time.
-  topo::Status add_rules(std::string_view text, const std::string& file);
+  // may_define: whether the file may define names. Not those of unknown origin: names that use each other can take any
+  // amount of time.
+  topo::Status add(std::string_view text, const std::string& file, bool may_define = true);
   // Called after all files have been added: an error if a name is undefined or defined by itself.
   topo::Status check() const;
 
@@ -96,7 +95,7 @@ class Book : public Names {
   std::map<std::string, size_t, std::less<>> index_;
   std::string_view text_;  // of the file that is being read
   std::string file_;
-  bool defines_ = true;
+  bool may_define_ = true;
   // The number of the line at `counted_` of text_.
   size_t counted_ = 0;
   int line_ = 1;

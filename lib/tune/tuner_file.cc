@@ -37,8 +37,10 @@ std::string key_of(const Situation& of) {
 std::string line_of(const Learned& learned) {
   Choice choice = learned.choice;
   // Explicit, because another way of copying may be the default when the file is read.
-  if (choice.algorithm != nullptr && !choice.kernel_copies)
-    (learned.situation.single_copy && !choice.staged ? choice.kernel_copies : choice.staged) = true;
+  if (choice.algorithm != nullptr && !choice.kernel_copies) {
+    choice.staged |= !learned.situation.single_copy;
+    choice.kernel_copies = !choice.staged;
+  }
   char times[80];
   snprintf(times, sizeof times, " -- %.4g us, books %.4g us", learned.us, learned.usual_us);
   return ": " + rule_text(choice) + times;
@@ -71,7 +73,7 @@ topo::Status LearnedBook::read(std::string_view text, const std::string& file, s
   if (first != first_line(processor))
     return ignored("it is of the processor " + std::string(first.substr(first_words.size())));
   if (text.back() != '\n') return ignored("its last line is not complete");
-  topo::Status status = book_.add_rules(text, file);
+  topo::Status status = book_.add(text, file, false);
   if (status.ok()) status = book_.check();
   if (!status.ok()) return ignored(status.text());
   return {};

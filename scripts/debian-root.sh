@@ -13,6 +13,14 @@ suite_of() {
   esac
 }
 
+# need_systems SYSTEM...: ends the script unless suite_of knows all of them.
+need_systems() {
+  local system
+  for system in "$@"; do
+    suite_of "$system" >/dev/null || die "unknown system '$system': use 12, 13 or sid"
+  done
+}
+
 # This machine's apt sources of Debian, for the suite: one line "URI SUITE COMPONENT" each, or nothing on another
 # distribution. Whichever release this machine runs, its mirror has the others.
 apt_sources() {

@@ -3,14 +3,6 @@
 # debian-root.sh. The caller defines scripts, the directory of clean-root.sh, and die.
 results=() failed=0
 
-# need_systems SYSTEM...: ends the script unless all are names of releases.
-need_systems() {
-  local system
-  for system in "$@"; do
-    suite_of "$system" >/dev/null || die "unknown system '$system': use 12, 13 or sid"
-  done
-}
-
 # in_system SYSTEM NAME OPTION... TARGET: runs the target in a root of the release. NAME, which may be empty, tells
 # several results of a release apart.
 in_system() {

@@ -21,7 +21,8 @@ die() { printf 'test-applications: %s\n' "$*" >&2; exit 2; }
 build=$1
 # shellcheck source=debian-root.sh
 . "$scripts/debian-root.sh"
-suite=$(suite_of "$2") || die "unknown system '$2': use 12, 13 or sid"
+need_systems "$2"
+suite=$(suite_of "$2")
 
 stage=$build/applications-stage
 rm -rf "$stage"

@@ -27,7 +27,8 @@ if [ "${1:-}" = --mpi ]; then
 fi
 [ $# -le 1 ] || die "too many arguments; see --help"
 system=${1:-13}
-suite=$(suite_of "$system") || die "unknown system '$system': use 12, 13 or sid"
+need_systems "$system"
+suite=$(suite_of "$system")
 options=()
 ! command -v ccache >/dev/null || options+=(--ccache)
 

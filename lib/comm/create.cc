@@ -15,13 +15,13 @@
 #include "mem/huge_pages.h"
 #include "mem/shared_stores.h"
 #include "sync/scheduler_group.h"
+#include "transport/process.h"
 #include "transport/shared_file.h"
 
 namespace coll::comm {
 
 namespace {
 
-constexpr int most_ranks = 4096;
 // The model repeats them, because it must not include lib/mem.
 static_assert(size_t(model::short_store_bytes) == mem::SharedStores::least_bytes &&
               model::RepMovsb::never == mem::Processor::never);
@@ -43,9 +43,9 @@ bool are_oversubscribed(const std::vector<Introduction>& ranks) {
 }
 
 bool is_too_many(int ranks, coll_status& status) {
-  if (ranks <= most_ranks) return false;
-  status = failure(COLL_ERR_ARG, std::to_string(ranks) + " ranks exceed the limit of " + std::to_string(most_ranks) +
-                                     " ranks per communicator");
+  if (ranks <= transport::most_ranks) return false;
+  status = failure(COLL_ERR_ARG, std::to_string(ranks) + " ranks exceed the limit of " +
+                                     std::to_string(transport::most_ranks) + " ranks per communicator");
   return true;
 }
 

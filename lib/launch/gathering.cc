@@ -10,13 +10,13 @@
 #include "launch/guest.h"
 #include "launch/host.h"
 #include "launch/variables.h"
+#include "transport/process.h"
 
 namespace coll::launch {
 
 namespace {
 
 constexpr int usual_limit_s = 300, longest_limit_s = 86'400;
-constexpr int most_ranks = 4096;          // of coll_comm_create()
 constexpr size_t longest_directory = 60;  // so that the path of a socket in it fits sockaddr_un
 constexpr const char* usual_directory = "/dev/shm";
 
@@ -60,8 +60,8 @@ std::string read_options(MeetingOptions& options) {
 std::unique_ptr<Gathering> Gathering::meet(const JobRank& job_rank, const MeetingOptions& options,
                                            std::string& problem) {
   // Before any memory is allocated for the ranks: a wrong variable may give any number.
-  if (job_rank.ranks > most_ranks) {
-    problem = started(job_rank) + ", more than the limit of " + std::to_string(most_ranks) +
+  if (job_rank.ranks > transport::most_ranks) {
+    problem = started(job_rank) + ", more than the limit of " + std::to_string(transport::most_ranks) +
               " ranks per communicator; see the variable of the launcher that gives their number";
     return nullptr;
   }

@@ -8,6 +8,9 @@
 
 namespace coll::transport {
 
+// The limit of ranks of a communicator (coll.h). A launcher's variables with a larger number are wrong.
+inline constexpr int most_ranks = 4096;
+
 // Unguessable and unique to one life of one process: a child after fork() has another.
 struct Token {
   std::array<uint64_t, 2> words{};

@@ -96,14 +96,22 @@ boot() {
         ${QEMU_ARGS:-} < /dev/null
 }
 
+# Whether a breakpoint trapped that is not in memory any more. In the module only such a one is forgiven: compilers put
+# breakpoints behind jumps, and one of those stays where it is.
+ran_old_code() {
+    grep -A12 -m1 'Oops: int3' "$work/console" > "$work/trap" || return 1
+    grep -q 'RIP: 0010:.*\[kcoll\]' "$work/trap" || return 0
+    grep -m1 'Code:' "$work/trap" | grep -E ' [0-9a-f]{2} <' | grep -qv ' cc <'
+}
+
 # Known faults of the emulator, after which a second boot is tried; prints which one.
 emulator_failed() {
     [ $code != 124 ] || return 1
     if grep -q 'IO-APIC + timer doesn' "$work/console"; then
         say "the emulated timer did not start"
-    elif grep -A9 -m1 'Oops: int3' "$work/console" | grep -m1 'RIP:' | grep -qv kcoll; then
-        # Occurs when code is patched while it runs (tracepoints, static keys); never in the module's own code.
-        say "an emulated processor ran code of the kernel that had been patched before"
+    elif ran_old_code; then
+        # Occurs when code is patched while it runs (tracepoints, static keys, get_random_once()).
+        say "an emulated processor ran a breakpoint that the kernel had replaced before"
     else
         return 1
     fi

@@ -197,12 +197,15 @@ static void do_truncate(enum kind kind)
 }
 
 /* After a fork both sides write; the region shows the writes of the owner only. */
-static void fork_with(struct scene *s, bool child_first)
+static void fork_with(enum kind kind, bool child_first)
 {
+	struct scene s;
 	int down[2], up[2];
 	char byte;
 	pid_t child;
 
+	needs_copies_at_fork(kind);
+	s = scene_new(kind);
 	CHECK(!pipe(down) && !pipe(up));
 	child = fork();
 	if (!child) {
@@ -210,22 +213,22 @@ static void fork_with(struct scene *s, bool child_first)
 
 		ok = read(down[0], &byte, 1) == 1;
 		/* A private page was copied at the fork or on writing: the old contents, whatever the owner did. */
-		if (s->kind != SHMEM)
-			ok &= filled(s->p, s->len, 1, 0);
-		if (s->kind != SHMEM)
-			fill(s->p, s->len, 99);
+		if (s.kind != SHMEM)
+			ok &= filled(s.p, s.len, 1, 0);
+		if (s.kind != SHMEM)
+			fill(s.p, s.len, 99);
 		ok &= write(up[1], "x", 1) == 1;
 		ok &= read(down[0], &byte, 1) == 1;
-		ok &= s->kind == SHMEM || filled(s->p, s->len, 99, 0);
+		ok &= s.kind == SHMEM || filled(s.p, s.len, 99, 0);
 		_exit(ok ? 0 : 1);
 	}
 	if (child_first)
 		CHECK(write(down[1], "x", 1) == 1 && read(up[0], &byte, 1) == 1);
-	CHECK_EQ(peer_call(&s->peer, p_read_check, s->cookie, 0, s->len, 1, 0), 0);
-	shows(s, 0, s->len, 1);
+	CHECK_EQ(peer_call(&s.peer, p_read_check, s.cookie, 0, s.len, 1, 0), 0);
+	shows(&s, 0, s.len, 1);
 	if (!child_first)
 		CHECK(write(down[1], "x", 1) == 1 && read(up[0], &byte, 1) == 1);
-	shows(s, 0, s->len, (fill(s->p, s->len, 200), 200));
+	shows(&s, 0, s.len, (fill(s.p, s.len, 200), 200));
 	CHECK(write(down[1], "x", 1) == 1);
 	{
 		int status;
@@ -233,24 +236,12 @@ static void fork_with(struct scene *s, bool child_first)
 		waitpid(child, &status, 0);
 		CHECK_EQ(status, 0);
 	}
-	shows(s, 0, s->len, (fill(s->p, s->len, 300), 300));
-}
-
-static void do_fork_child_writes_first(enum kind kind)
-{
-	struct scene s = scene_new(kind);
-
-	fork_with(&s, true);
+	shows(&s, 0, s.len, (fill(s.p, s.len, 300), 300));
 	scene_end(&s);
 }
 
-static void do_fork_owner_writes_first(enum kind kind)
-{
-	struct scene s = scene_new(kind);
-
-	fork_with(&s, false);
-	scene_end(&s);
-}
+static void do_fork_child_writes_first(enum kind kind) { fork_with(kind, true); }
+static void do_fork_owner_writes_first(enum kind kind) { fork_with(kind, false); }
 
 /* Shared by a fork before any pin: the page must become the owner's own before a peer writes to it. */
 static void do_fork_before_pin(enum kind kind)
@@ -262,6 +253,7 @@ static void do_fork_before_pin(enum kind kind)
 	char byte;
 	u64 cookie;
 
+	needs_copies_at_fork(kind);
 	fill(p, HUGE, 1);
 	CHECK(!pipe(down));
 	child = fork();

@@ -45,6 +45,19 @@ void *memory(enum kind kind, size_t len)
 	return p;
 }
 
+/*
+ * Linux 6.12 may leave out private huge pages at a fork that are smaller than what one entry of the table above the last
+ * maps: it takes what an earlier use of the child's new page table left there for the number of processes that share
+ * it. The child finds zeros, without this module, too.
+ */
+void needs_copies_at_fork(enum kind kind)
+{
+	unsigned long page = sysconf(_SC_PAGESIZE);
+
+	if (kind == HUGETLB && HUGE < page / 8 * page)
+		skip("with pages of this size the kernel may lose a private huge page of 2 MiB at a fork");
+}
+
 void *memory_missing(size_t len, int *faults)
 {
 	struct uffdio_api api = {.api = UFFD_API};

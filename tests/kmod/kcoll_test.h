@@ -118,6 +118,7 @@ void trace_end(const char *events);
 enum kind { SMALL, THP, HUGETLB, SHMEM, COW, KINDS };
 extern const char *kind_name[KINDS];
 void *memory(enum kind kind, size_t len);      /* aligned to 2 MiB; for SHMEM and COW of a memfd */
+void needs_copies_at_fork(enum kind kind);     /* skips the test where the kernel may make none */
 int memory_fd(void);			       /* the descriptor behind the last SHMEM or COW */
 void *memory_missing(size_t len, int *faults); /* its pages do not come in; accesses are reported by this userfaultfd */
 int missing_asked(int faults, const void *area,

@@ -54,7 +54,28 @@ bool find_contradiction(JobRank& job_rank) {
   return false;
 }
 
+// A rank that is no number, such as PMIx's PMIX_RANK_UNDEF, 4294967295, belongs to no process of a job.
+bool find_wrong_rank_of_pmix(JobRank& job_rank) {
+  const std::string rank = text_of("PMIX_RANK");
+  if (rank.empty() || number_of("PMIX_RANK")) return false;
+  job_rank.launcher = "a launcher with PMIx";
+  job_rank.problem = "PMIX_RANK='" + rank + "' is no rank; unset it to run the program alone, or " + explicit_hint;
+  return true;
+}
+
+// One of the two variables that every launcher with PMIx sets together.
+bool find_half_of_pmix(JobRank& job_rank) {
+  const bool has_rank = !text_of("PMIX_RANK").empty(), has_name = !text_of("PMIX_NAMESPACE").empty();
+  if (has_rank == has_name) return false;
+  job_rank.launcher = "a launcher with PMIx";
+  job_rank.problem = std::string("PMIX_NAMESPACE and PMIX_RANK belong together, and ") +
+                     (has_rank ? "PMIX_NAMESPACE" : "PMIX_RANK") +
+                     " is not set; unset the other one to run the program alone, or " + explicit_hint;
+  return true;
+}
+
 bool find_trace(JobRank& job_rank) {
+  if (find_wrong_rank_of_pmix(job_rank)) return true;
   for (const Trace& trace : traces) {
     if (!read_rank(trace.rank_variable, trace.size_variable, job_rank) || job_rank.ranks == 1) continue;
     job_rank.launcher = trace.launcher;
@@ -67,7 +88,7 @@ bool find_trace(JobRank& job_rank) {
         explicit_hint;
     return true;
   }
-  return find_port_of_pmi(job_rank) || find_contradiction(job_rank);
+  return find_port_of_pmi(job_rank) || find_contradiction(job_rank) || find_half_of_pmix(job_rank);
 }
 
 }  // namespace

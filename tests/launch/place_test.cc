@@ -252,6 +252,14 @@ TEST(Places, WithVariablesThatAreNoRankAndSize) {
   EXPECT_THAT(problem(with(step, {{"SLURM_PROCID", "4"}})), HasSubstr("SLURM_PROCID='4' and SLURM_STEP_NUM_TASKS='4'"));
   EXPECT_THAT(problem(with(flux_task, {{"FLUX_JOB_SIZE", "0"}})), HasSubstr("FLUX_JOB_SIZE='0' are no rank"));
   EXPECT_THAT(problem(with(worker, {{"RANK", "2"}})), HasSubstr("RANK='2' and WORLD_SIZE='2' are no rank"));
+  // 4294967295 and 4294967294 are PMIx's "undefined" and "every rank".
+  for (const char* rank : {"4294967295", "4294967294", "-1", "one"})
+    for (const char* name : {"378732545", ""})
+      EXPECT_THAT(problem({{"PMIX_RANK", rank}, {"PMIX_NAMESPACE", name}}),
+                  HasSubstr("PMIX_RANK='" + std::string(rank) + "' is no rank"));
+  EXPECT_THAT(problem(with(mpirun, {{"PMIX_RANK", "4294967295"}})), HasSubstr("PMIX_RANK='4294967295' is no rank"));
+  EXPECT_THAT(problem({{"PMIX_RANK", "1"}}), HasSubstr("and PMIX_NAMESPACE is not set"));
+  EXPECT_THAT(problem({{"PMIX_NAMESPACE", "378732545"}}), HasSubstr("and PMIX_RANK is not set"));
   // Names that other programs use as well.
   EXPECT_EQ(problem({{"RANK", "captain"}, {"WORLD_SIZE", "4"}}), "");
   EXPECT_EQ(problem({{"RANK", "1"}}), "");

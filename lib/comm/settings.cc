@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "config/digest.h"
+#include "config/rendezvous.h"
 #include "mem/processor.h"
 
 namespace coll::comm {
@@ -103,8 +104,10 @@ coll_status Settings::read() {
     return failure(COLL_ERR_ARG, "COLL_STAGING='" + staging + "' is not a kind of store; use auto, cached or streamed");
   table = variable("COLL_TABLE");
   shared_heap = variable("COLL_HEAP") == "shared";
-  rendezvous_directory = variable("COLL_RENDEZVOUS_DIR");
-  if (rendezvous_directory.empty()) rendezvous_directory = "/dev/shm";
+  config::Rendezvous rendezvous;
+  if (const std::string wrong = config::read_rendezvous(rendezvous); !wrong.empty())
+    return failure(COLL_ERR_ARG, wrong);
+  rendezvous_directory = rendezvous.directory;
   trace = variable("COLL_TRACE");
   coll_status status;
   bool trials;

@@ -2,10 +2,9 @@
 #include "launch/gathering.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
-#include "config/config.h"
+#include "config/rendezvous.h"
 #include "launch/frames.h"
 #include "launch/guest.h"
 #include "launch/host.h"
@@ -15,10 +14,6 @@
 namespace coll::launch {
 
 namespace {
-
-constexpr int usual_limit_s = 300, longest_limit_s = 86'400;
-constexpr size_t longest_directory = 60;  // so that the path of a socket in it fits sockaddr_un
-constexpr const char* usual_directory = "/dev/shm";
 
 // Rank 0 sends the failure to all connected ranks, so that all report the same text. It ignores ranks that have exited.
 void send_failure(std::vector<std::unique_ptr<OwnSocket>>& ranks, const std::string& text) {
@@ -39,22 +34,10 @@ std::string late(const std::string& who, std::chrono::seconds limit) {
 }  // namespace
 
 std::string read_options(MeetingOptions& options) {
-  const char* directory = config::value("COLL_RENDEZVOUS_DIR");
-  options.directory = directory != nullptr ? directory : usual_directory;
-  if (options.directory.size() > longest_directory)
-    return "COLL_RENDEZVOUS_DIR='" + options.directory + "' is longer than " + std::to_string(longest_directory) +
-           " characters; name it by a shorter path, such as a symbolic link";
-  options.limit = std::chrono::seconds(usual_limit_s);
-  const char* limit = config::value("COLL_RENDEZVOUS_TIMEOUT");
-  if (limit == nullptr) return "";
-  int seconds = 0;
-  const char* const end = limit + strlen(limit);
-  const auto [behind, error] = std::from_chars(limit, end, seconds);
-  if (error != std::errc() || behind != end || seconds < 1 || seconds > longest_limit_s)
-    return "COLL_RENDEZVOUS_TIMEOUT='" + std::string(limit) + "' is no number of seconds from 1 to " +
-           std::to_string(longest_limit_s);
-  options.limit = std::chrono::seconds(seconds);
-  return "";
+  config::Rendezvous read;
+  const std::string wrong = config::read_rendezvous(read);
+  options = {std::chrono::seconds(read.limit_s), read.directory};
+  return wrong;
 }
 
 std::unique_ptr<Gathering> Gathering::meet(const JobRank& job_rank, const MeetingOptions& options,

@@ -56,6 +56,11 @@ class Programs(Case):
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("has a different value of COLL_SENSITIVITY, COLL_THROTTLE, COLL_CHUNK, COLL_CPU", done.stderr)
 
+    def test_a_time_limit_that_is_none_is_an_error_although_there_is_no_limit(self):
+        done = collctl("run", "-n", 2, f"{EXAMPLES}/example_allreduce", env={"COLL_RENDEZVOUS_TIMEOUT": "-5"})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("COLL_RENDEZVOUS_TIMEOUT='-5' is no number of seconds from 1 to 86400", done.stderr)
+
     def test_arguments_and_names_of_subcommands_go_to_the_program(self):
         self.assertEqual(self.run_fine("run", "-n", 1, "echo", "--help", "-n", "list"), "--help -n list\n")
         self.assertEqual(self.run_fine("run", "-n", 1, "--", "echo", "info"), "info\n")

@@ -35,7 +35,7 @@ const char* status_text(coll_status status) {
     case COLL_ERR_NO_MEMORY: return "out of memory or file descriptors";
     case COLL_ERR_UNAVAILABLE: return "a transport or algorithm that was requested cannot be used here";
     case COLL_ERR_TOPOLOGY: return "invalid topology description";
-    case COLL_ERR_BOOTSTRAP: return "the ranks could not find each other";
+    case COLL_ERR_BOOTSTRAP: return "the ranks cannot form a communicator";
     case COLL_ERR_STATE: return "the object is not in a state that allows this call";
     case COLL_ERR_SYSTEM: return "a system call failed";
     case COLL_ERR_TRUNCATE: return "message truncated: a rank sent more than this rank receives";

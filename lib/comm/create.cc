@@ -3,6 +3,7 @@
 // transports, and makes the same decisions from the same data. The ranks exchange statuses between these steps.
 #include <algorithm>
 #include <bitset>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -41,6 +42,9 @@ bool are_oversubscribed(const std::vector<Introduction>& ranks) {
   }
   return all.count() < ranks.size();
 }
+
+// Whether the reason of a failed system call is a lack of memory, address space or descriptors.
+bool is_exhausted(int reason) { return reason == ENOMEM || reason == EMFILE || reason == ENFILE; }
 
 bool is_too_many(int ranks, coll_status& status) {
   if (ranks <= transport::most_ranks) return false;
@@ -235,9 +239,11 @@ void Creation::meet() {
 void Creation::enter() {
   if (hellos_[0].descriptor < 0 || !understands(0)) return;
   std::string problem;
+  coll_status status = COLL_ERR_BOOTSTRAP;
   if (rank() == 0) problem = rendezvous_->pass(*segment_, statuses_);
-  else segment_ = rendezvous_->reach(statuses_, problem);
-  if (!problem.empty()) fate_.fail(COLL_ERR_BOOTSTRAP, problem);
+  else if (segment_ = rendezvous_->reach(statuses_, problem); segment_ == nullptr && is_exhausted(errno))
+    status = COLL_ERR_NO_MEMORY;
+  if (!problem.empty()) fate_.fail(status, problem);
   if (segment_ == nullptr) return;
   record_of(rank()).introduction = own_;
   entered_ = true;

@@ -2,6 +2,7 @@
 #include "comm/rendezvous.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "coll/coll.h"
 
@@ -66,6 +67,7 @@ std::shared_ptr<Segment> Rendezvous::reach(const std::vector<uint8_t>& statuses,
                                       FileIdentity(segment_.device, segment_.inode), problem);
   if (passed >= 0) return Segment::reach(segment_, problem, passed);
   problem = "rank 0 " + problem;
+  errno = 0;
   return nullptr;
 }
 

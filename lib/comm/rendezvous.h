@@ -32,8 +32,8 @@ class Rendezvous {
   // failure the remaining receivers fail as well. `statuses`: [ranks]; it skips ranks that have failed, which may have
   // no socket.
   std::string pass(const transport::Segment& segment, const std::vector<uint8_t>& statuses);
-  // On the other ranks, once all sockets exist. Returns null and sets `problem`, or null alone if this rank has
-  // failed before.
+  // On the other ranks, once all sockets exist. Returns null and sets `problem`, and errno to the reason or 0, or null
+  // alone if this rank has failed before.
   std::shared_ptr<transport::Segment> reach(const std::vector<uint8_t>& statuses, std::string& problem);
 
  private:

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 #include "transport/reached.h"
 #include "transport/shared_file.h"
@@ -63,8 +64,11 @@ std::shared_ptr<Segment> Segment::reach(const SegmentAddress& address, std::stri
   if (segment == nullptr && passed >= 0) {
     segment.reset(new Segment(address));
     problem = segment->map(passed);
+    const int reason = errno;
     if (!problem.empty()) segment = nullptr;
     else entry = segment;
+    ::close(std::exchange(passed, -1));
+    errno = reason;
   }
   if (passed >= 0) ::close(passed);
   return segment;
@@ -90,6 +94,7 @@ std::string Segment::create() {
   return "";
 }
 
+// Returns "" or what is wrong, and sets errno.
 std::string Segment::map(int descriptor) {
   const std::string stranger = "process " + std::to_string(address_.pid) +
                                " is not the rank that was expected, or its program has closed descriptors of libcoll; "
@@ -97,10 +102,16 @@ std::string Segment::map(int descriptor) {
   struct stat file {};
   const bool same = fstat(descriptor, &file) == 0 && file.st_dev == address_.device && file.st_ino == address_.inode &&
                     uint64_t(file.st_size) == address_.bytes;
-  if (!same) return stranger;
+  if (!same) return errno = 0, stranger;
   base_ = map_shared_file(descriptor, 0, address_.bytes);
-  if (base_ == nullptr) return cannot_map(address_.bytes, errno);
+  if (base_ == nullptr) {
+    const int reason = errno;
+    const std::string problem = cannot_map(address_.bytes, reason);
+    errno = reason;
+    return problem;
+  }
   const auto* header = reinterpret_cast<const Header*>(base_);
+  errno = 0;
   return header->magic == Header::expected_magic && header->token == address_.token ? "" : stranger;
 }
 

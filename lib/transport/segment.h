@@ -31,7 +31,7 @@ class Segment {
   // Makes a segment. Null with a reason if there is no memory, descriptor, or address space. Thread safe.
   static std::shared_ptr<Segment> make(size_t bytes, std::string& problem);
   // Maps the segment at that address. `passed`: its descriptor, which the call closes; -1: the segment is opened
-  // through /proc. Null with a reason if it cannot be opened or is not the expected one. Thread safe.
+  // through /proc. Null with a reason, and errno, if it cannot be opened; errno is 0 if it is another one. Thread safe.
   static std::shared_ptr<Segment> reach(const SegmentAddress& address, std::string& problem, int passed = -1);
   ~Segment();
   Segment(const Segment&) = delete;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Allocations that fail while requests start and advance: the call returns a status, and the communicator and the order
 // of its operations do not change.
+#include <sys/resource.h>
+
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
+#include "address_space.h"
 #include "comm/collectives.h"
 
 using namespace ranks;
@@ -39,6 +43,22 @@ void operator delete(void* memory, size_t) noexcept { free(memory); }
 void operator delete[](void* memory, size_t) noexcept { free(memory); }
 
 namespace {
+
+// Rank 1 has memory for its own data, but no address space for the segment.
+TEST(NoMemory, WhileACommunicatorIsCreated) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer reserves terabytes of address space";
+#endif
+  run_processes(2, [](Context& c) {
+    const size_t bytes = coll::test::address_space() + (size_t(32) << 20);
+    const rlimit limit{bytes, RLIM_INFINITY};
+    if (c.rank == 1) RANK_CHECK(c, setrlimit(RLIMIT_AS, &limit) == 0);
+    const coll_bootstrap bootstrap = c.bootstrap();
+    coll_comm* comm = nullptr;
+    RANK_CHECK(c, coll_comm_create(&bootstrap, &comm) == COLL_ERR_NO_MEMORY);
+    RANK_CHECK(c, c.rank == 0 || strstr(coll_last_error(), "ulimit -v") != nullptr);
+  });
+}
 
 // A failed start has started nothing: when it is repeated, it matches the starts of the peers, and the sums are right.
 TEST(NoMemory, WhileARequestStarts) {

@@ -15,6 +15,7 @@ namespace coll::launch {
 namespace {
 
 using Sockets = std::vector<std::unique_ptr<OwnSocket>>;
+constexpr int longest_poll_ms = 500;
 
 std::unique_ptr<OwnSocket> make_socket() {
   return std::make_unique<OwnSocket>(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -42,14 +43,16 @@ class ListeningFile {
       socket_ = listen_at(address, ranks);
     if (socket_ == nullptr) reason_ = strerror(errno);
   }
-  ~ListeningFile() {
-    // A child after fork() does not remove the file: its copy of the socket is closed.
-    if (socket_ != nullptr && socket_->is_open()) unlink(path_.c_str());
-  }
+  ~ListeningFile() { close(); }
   ListeningFile(const ListeningFile&) = delete;
   ListeningFile& operator=(const ListeningFile&) = delete;
 
   OwnSocket* socket() { return socket_.get(); }
+  // A child after fork() does not remove the file: its copy of the socket is closed.
+  void close() {
+    if (socket_ != nullptr && socket_->is_open()) unlink(path_.c_str());
+    socket_ = nullptr;
+  }
   const std::string& reason() const { return reason_; }
 
  private:
@@ -91,6 +94,22 @@ class Arrivals {
       else return "";
     }
     return "";
+  }
+
+  // Closes all connections, and tells these ranks, and those that come until the deadline, the problem. It needs one
+  // descriptor at a time.
+  void turn_away(OwnSocket& listening, const std::string& problem, Clock::time_point deadline) {
+    size_t left = ranks_.size() - 1;
+    for (Sockets* sockets : {&unknown_, &ranks_})
+      for (std::unique_ptr<OwnSocket>& socket : *sockets)
+        if (socket != nullptr) refuse(*socket, problem), socket.reset(), left -= left > 0;
+    unknown_.clear();
+    while (left > 0 && Clock::now() < deadline) {
+      await({&listening}, longest_poll_ms);
+      const OwnSocket made(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (made.is_open()) refuse(made, problem), left--;
+      else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) return;
+    }
   }
 
   // Reads the hellos that have arrived. A hello is so short that it arrives in one piece.
@@ -191,7 +210,7 @@ std::string meeting_hint(const JobRank& job_rank, const MeetingOptions& options)
 }
 
 std::string host(const JobRank& job_rank, const MeetingOptions& options, Sockets& ranks) {
-  constexpr int longest_poll_ms = 500;
+  constexpr std::chrono::seconds for_late_ranks(10);  // to learn that rank 0 gives up, instead of waiting for it
   std::vector<OwnSocket*> listening;
   std::unique_ptr<OwnSocket> abstract;
   if (job_rank.path.empty()) {
@@ -212,7 +231,11 @@ std::string host(const JobRank& job_rank, const MeetingOptions& options, Sockets
   while (arrivals.missing() > 0) {
     arrivals.await(listening, longest_poll_ms);
     for (OwnSocket* socket : listening)
-      if (const std::string problem = arrivals.accept_all(*socket); !problem.empty()) return problem;
+      if (const std::string problem = arrivals.accept_all(*socket); !problem.empty()) {
+        if (abstract != nullptr) file.close();  // its descriptor serves to tell the others
+        arrivals.turn_away(*listening[0], problem, std::min(deadline, Clock::now() + for_late_ranks));
+        return problem;
+      }
     arrivals.look_at_hellos();
     if (const size_t ended = arrivals.ended(); ended != 0)
       return "rank " + std::to_string(ended) + " of " + job_rank.launcher + " has ended before all ranks had come";

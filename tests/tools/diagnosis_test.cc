@@ -80,7 +80,13 @@ TEST(Diagnosis, OnlySharedMemoryIsMandatory) {
   facts.ranks = 9;
   for (const Finding& finding : diagnose(facts)) EXPECT_NE(finding.state, Finding::broken) << finding.check;
   facts.memfd_problem = "memfd_create: Cannot allocate memory";
-  expect(facts, "memfd", Finding::broken, "ulimit");
+  expect(facts, "memfd", Finding::broken, "ulimit -v unlimited");
+  facts.memfd_error = EFBIG;
+  expect(facts, "memfd", Finding::broken, "ulimit -f unlimited");
+  for (const int refused : {EPERM, ENOSYS}) {
+    facts.memfd_error = refused;
+    expect(facts, "memfd", Finding::broken, "seccomp=unconfined");
+  }
 }
 
 TEST(Diagnosis, TheModule) {

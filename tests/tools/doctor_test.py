@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import platform
+import resource
 import subprocess
 import unittest
 
@@ -81,6 +82,14 @@ class Doctor(Case):
         self.assertEqual(rows["seccomp"]["state"], "slower")
         self.assertIn("--cap-add SYS_PTRACE", rows["seccomp"]["fix"])
         self.assertIn("see seccomp", rows["cma"]["found"])
+
+    def test_a_limit_on_the_size_of_files(self):
+        """Shared memory is a file: beyond the limit the kernel sends SIGXFSZ, which would end collctl."""
+        done = collctl("doctor", "--json", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        memfd = json.loads(done.stdout)["checks"][0]
+        self.assertEqual((memfd["check"], memfd["state"], memfd["fix"]), ("memfd", "broken", "ulimit -f unlimited"))
+        self.assertIn("ftruncate: File too large", memfd["found"])
 
     def test_users_of_a_container(self):
         try:

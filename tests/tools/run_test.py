@@ -2,6 +2,7 @@
 """collctl run: output, exit statuses, signals, and that nothing outlives the job."""
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -55,6 +56,12 @@ class Programs(Case):
                            f"export {name}; exec {EXAMPLES}/example_allreduce")
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("has a different value of COLL_SENSITIVITY, COLL_THROTTLE, COLL_CHUNK, COLL_CPU", done.stderr)
+
+    def test_a_limit_on_the_size_of_files_is_reported(self):
+        done = collctl("run", "-n", 2, "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("cannot create the shared memory of the ranks: File too large; raise the limits", done.stderr)
+        self.assertIn("ulimit -v, -n, -f", done.stderr)
 
     def test_a_time_limit_that_is_none_is_an_error_although_there_is_no_limit(self):
         done = collctl("run", "-n", 2, f"{EXAMPLES}/example_allreduce", env={"COLL_RENDEZVOUS_TIMEOUT": "-5"})

@@ -18,21 +18,29 @@
 
 #include "tools/command.h"
 #include "topo/machine.h"
+#include "transport/shared_file.h"
 
 namespace coll::tools {
 
+namespace {
+
+const char* fix_of(int error) {
+  if (error == EPERM || error == ENOSYS) return "allow memfd_create in the container's seccomp filter";
+  return "raise the limits on memory, descriptors or file size (ulimit -v, -n, -f)";
+}
+
+}  // namespace
+
 InheritedMemory::InheritedMemory(const char* name, size_t bytes) : bytes_(bytes), descriptor_(memfd_create(name, 0)) {
-  void* memory = MAP_FAILED;
-  if (descriptor_ >= 0 && ftruncate(descriptor_, off_t(bytes)) == 0)
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
-  if (memory == MAP_FAILED) {
-    int error = errno;
-    if (descriptor_ >= 0) close(descriptor_);
-    throw Failure(fmt::format(
-        "cannot create the shared memory of the ranks: {}; raise the limits on memory or descriptors (ulimit -v, -n)",
-        std::strerror(error)));
+  int error = descriptor_ < 0 ? errno : transport::set_length(descriptor_, bytes);
+  if (error == 0) {
+    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    if (data_ == MAP_FAILED) error = errno;
   }
-  data_ = memory;
+  if (error == 0) return;
+  if (descriptor_ >= 0) close(descriptor_);
+  throw Failure(
+      fmt::format("cannot create the shared memory of the ranks: {}; {}", std::strerror(error), fix_of(error)));
 }
 
 InheritedMemory::~InheritedMemory() {

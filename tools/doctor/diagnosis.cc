@@ -126,9 +126,12 @@ Finding namespaces(const Facts& facts) {
 
 Finding memfd(const Facts& facts) {
   if (facts.memfd_problem.empty()) return {"memfd", Finding::fine, "shared memory (memfd) works", ""};
-  return {"memfd", Finding::broken,
-          "shared memory (memfd) does not work: " + facts.memfd_problem + "; raise the limits of the job:",
-          "ulimit -v unlimited; ulimit -n 4096"};
+  const std::string found = "shared memory (memfd) does not work: " + facts.memfd_problem;
+  if (facts.memfd_error == EPERM || facts.memfd_error == ENOSYS)
+    return {"memfd", Finding::broken, found + "; a seccomp filter refuses it; start the container with:",
+            "docker run --security-opt seccomp=unconfined ..."};
+  return {"memfd", Finding::broken, found + "; raise the limits of the job:",
+          facts.memfd_error == EFBIG ? "ulimit -f unlimited" : "ulimit -v unlimited; ulimit -n 4096"};
 }
 
 Finding dev_shm(const Facts& facts) {

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
 #include <sys/mman.h>
@@ -27,6 +28,7 @@
 #include "topo/machine.h"
 #include "transport/cma.h"
 #include "transport/kcoll_device.h"
+#include "transport/shared_file.h"
 
 namespace coll::tools {
 namespace {
@@ -89,21 +91,22 @@ int try_kernel_copy_from_sibling() {
   return error;
 }
 
-std::string try_memfd() {
+void try_memfd(Facts& facts) {
+  const auto fail = [&](const char* call, int error) {
+    facts.memfd_problem = fmt::format("{}: {}", call, std::strerror(error));
+    facts.memfd_error = error;
+  };
   const int descriptor = memfd_create("coll-doctor", MFD_CLOEXEC);
-  if (descriptor < 0) return std::string("memfd_create: ") + std::strerror(errno);
-  std::string problem;
+  if (descriptor < 0) return fail("memfd_create", errno);
   const size_t bytes = size_t(1) << 20;
   void* memory = MAP_FAILED;
-  if (ftruncate(descriptor, off_t(bytes)) != 0) problem = std::string("ftruncate: ") + std::strerror(errno);
-  else memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  if (problem.empty() && memory == MAP_FAILED) problem = std::string("mmap: ") + std::strerror(errno);
+  if (const int error = transport::set_length(descriptor, bytes); error != 0) fail("ftruncate", error);
+  else if (memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0); memory == MAP_FAILED)
+    fail("mmap", errno);
   // posix_fallocate() reports a shortage of memory; touching the memory would raise SIGBUS.
-  if (problem.empty())
-    if (const int error = posix_fallocate(descriptor, 0, off_t(bytes)); error != 0) problem = std::strerror(error);
+  else if (const int lack = posix_fallocate(descriptor, 0, off_t(bytes)); lack != 0) fail("posix_fallocate", lack);
   if (memory != MAP_FAILED) munmap(memory, bytes);
   close(descriptor);
-  return problem;
 }
 
 bool seccomp_filter() {
@@ -159,7 +162,7 @@ Facts gather_facts(int ranks) {
   facts.own_pid_namespace = differs("/proc/self/ns/pid", 0xeffffffc);
   facts.own_user_namespace = differs("/proc/self/ns/user", 0xeffffffd);
 
-  facts.memfd_problem = try_memfd();
+  try_memfd(facts);
   struct statvfs shm {};
   if (statvfs("/dev/shm", &shm) == 0) facts.shm_bytes = uint64_t(shm.f_blocks) * shm.f_frsize;
 

@@ -24,6 +24,7 @@ struct Facts : KernelSettings {
   bool own_pid_namespace = false, own_user_namespace = false;
 
   std::string memfd_problem;  // "": shared memory works
+  int memfd_error = 0;        // its errno
   uint64_t shm_bytes = 0;     // size of /dev/shm; 0: there is none
 
   std::string launcher;         // that started this process; "": none

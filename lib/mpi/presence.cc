@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/presence.h"
 
+#include "mpi/handles.h"
 #include "mpi/switch.h"
 
 #include <coll/coll.h>
@@ -62,13 +63,27 @@ pid_t hydra_proxy() {
   return 0;
 }
 
+#if defined(OPEN_MPI) || defined(COLL_SHIM_ABI)
+constexpr bool starts_with_pmix = true;
+#else
+constexpr bool starts_with_pmix = false;
+#endif
+
 struct Job {
   std::string name;  // empty: not known
   int local_rank, local_ranks;
 
+  // The launcher of the library in use comes first: the variables of the other one may be those of an outer launcher.
   static Job of_process() {
-    if (const char *name = std::getenv("PMIX_NAMESPACE"))
-      return {name, number_of("OMPI_COMM_WORLD_LOCAL_RANK"), number_of("OMPI_COMM_WORLD_LOCAL_SIZE")};
+    const Job first = starts_with_pmix ? of_pmix() : of_hydra();
+    return !first.name.empty() ? first : starts_with_pmix ? of_hydra() : of_pmix();
+  }
+  static Job of_pmix() {
+    const char *name = std::getenv("PMIX_NAMESPACE");
+    return {name != nullptr ? name : "", number_of("OMPI_COMM_WORLD_LOCAL_RANK"),
+            number_of("OMPI_COMM_WORLD_LOCAL_SIZE")};
+  }
+  static Job of_hydra() {
     const int rank = number_of("MPI_LOCALRANKID"), ranks = number_of("MPI_LOCALNRANKS");
     const pid_t proxy = ranks > 1 ? hydra_proxy() : 0;
     return {proxy > 0 ? "hydra." + std::to_string(proxy) : "", rank, ranks};
@@ -163,7 +178,8 @@ int lacking_rank() {
 bool looks_at_all(int ranks) { return job().shared() && job().local_ranks == ranks; }
 
 int rank_in_job() {
-  for (const char *variable : {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+  const char *const first = starts_with_pmix ? "PMIX_RANK" : "PMI_RANK";
+  for (const char *variable : {first, "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const int rank = number_of(variable); rank >= 0) return rank;
   return -1;
 }

@@ -168,6 +168,15 @@ class Mpich(Cases, WithMpi, unittest.TestCase):
             self.skipTest("mpirun.mpich is not installed (package mpich)")
         return mpirun.command("mpich", mpirun.group("mpich", ranks, program=program))
 
+    def test_the_shim_inside_mpirun_of_open_mpi(self):
+        """The variables of the outer launcher are those of another job."""
+        if "SHIM_MPICH" not in os.environ:
+            self.skipTest("no shim for MPICH is built")
+        inner = self.command(2, *preload(os.environ["SHIM_MPICH"]), os.environ["WITH_MPI_MPICH"], "mpi-first")
+        # Only the first rank of mpirun has a standard input, and mpiexec needs one.
+        done = run(OpenMpi().command(2, "sh", "-c", '"$@" </dev/zero', "sh", *inner), COLL_LOG="info")
+        self.assertEqual(done.stderr.count("libcoll: communicator MPI_COMM_WORLD of 2 ranks"), 2, done)
+
 
 class Prterun(Cases, WithMpi, unittest.TestCase):
     """Sets no variable with the number of ranks: libpmix returns it. It starts programs of Open MPI, too."""

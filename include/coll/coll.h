@@ -337,8 +337,8 @@ coll_status coll_comm_create(const coll_bootstrap *bootstrap, coll_comm **comm);
  * every rank, for another communicator of the same ranks.
  * Collective. Errors: as coll_comm_create(); BOOTSTRAP also if the launcher has started several ranks and they cannot
  * find each other, or are on several nodes; if a rank has ended, or has not come within COLL_RENDEZVOUS_TIMEOUT; or if
- * another process is this rank: one that has called this and has not yet freed the communicator.
- * Thread safety: one thread of the process at a time.
+ * another process is this rank: one that has called this and has not yet freed the communicator; STATE (another thread of
+ * the process is in the call). Thread safety: one thread of the process at a time.
  */
 coll_status coll_comm_create_from_launcher(coll_comm **comm);
 

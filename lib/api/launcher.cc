@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/launcher.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -162,6 +163,31 @@ std::string ended(uint32_t rank) {
          "coll_comm_create_from_launcher() equally often";
 }
 
+// Keeps a second thread out: the exchanges of the two would mix. It holds the process, because a child after fork() does
+// not have the thread that was in the call.
+class OnlyThread {
+ public:
+  OnlyThread() {
+    pid_t other = inside.load();
+    while (other != getpid() && !entered_) entered_ = inside.compare_exchange_weak(other, getpid());
+  }
+  ~OnlyThread() {
+    if (entered_) inside.store(0);
+  }
+  OnlyThread(const OnlyThread&) = delete;
+  OnlyThread& operator=(const OnlyThread&) = delete;
+  coll_status status() const {
+    if (entered_) return COLL_OK;
+    return failure(COLL_ERR_STATE,
+                   "another thread of this process is in coll_comm_create_from_launcher(); let one thread at a time "
+                   "call it");
+  }
+
+ private:
+  static inline std::atomic<pid_t> inside = 0;
+  bool entered_ = false;
+};
+
 // Creates a communicator of one rank.
 coll_status create_alone(coll_comm** comm) {
   const coll_bootstrap bootstrap{sizeof(coll_bootstrap), 0, 1, alone, nullptr};
@@ -170,6 +196,8 @@ coll_status create_alone(coll_comm** comm) {
 
 // Creates a communicator of the ranks that collctl run has started.
 coll_status create(const Launch& launch, coll_comm** comm) {
+  const OnlyThread only;
+  if (only.status() != COLL_OK) return COLL_ERR_STATE;
   std::string problem;
   Meeting* const meeting = map_meeting(launch, problem);
   if (meeting == nullptr) return failure(COLL_ERR_BOOTSTRAP, problem);
@@ -206,6 +234,8 @@ coll_status create_by(const coll::launch::Launcher& launcher, coll::launch::JobR
   if (!problem.empty()) return failure(COLL_ERR_ARG, problem);
   if (!job_rank.problem.empty()) return failure(COLL_ERR_BOOTSTRAP, job_rank.problem);
   if (job_rank.ranks == 1) return create_alone(comm);
+  const OnlyThread only;
+  if (only.status() != COLL_OK) return COLL_ERR_STATE;
   // Claims the rank before it queries the launcher, which may treat a second process of the same rank as a failure.
   std::shared_ptr<void> claimed = coll::launch::claim(job_rank, problem);
   if (claimed == nullptr) return failure(COLL_ERR_BOOTSTRAP, problem);

@@ -208,6 +208,11 @@ class Script(Cases, unittest.TestCase):
                   'status=0; for pid in $pids; do wait $pid || status=$?; done; exit $status')
         return ["sh", "-c", script, "sh", *program]
 
+    def test_a_second_thread_is_refused(self):
+        lines = self.lines(2, MEETING, "only", "0", "thread", "only", "0", "try")
+        self.assertEqual(lines, ["error another thread of this process is in coll_comm_create_from_launcher(); let one thread at a time "
+                                 "call it"])
+
 
 class ScriptWithAFile(Script):
     """The same, meeting at a file."""

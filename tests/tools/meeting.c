@@ -2,6 +2,7 @@
  * meeting WORD...: a rank, for run_test.py and tests/launch. Each word is one action, done in this order:
  *   create      creates a communicator, or prints why it cannot and exits with 3
  *   try         the same, but exits with 0, so that no rank is ended
+ *   thread      creates one in a thread of its own, and goes on half a second later
  *   free        frees the newest one that it has not freed
  *   sum         an allreduce with it; prints its rank, the number of ranks and the status
  *   start CMD   runs CMD in a shell and waits for it
@@ -12,6 +13,7 @@
  *   end         exits with 0
  */
 #include <coll/coll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,19 @@ static void create(int status_of_failure) {
   }
   printf("error %s\n", coll_last_error());
   exit(status_of_failure);
+}
+
+static void *create_in_thread(void *unused) {
+  coll_comm *comm = NULL;
+  printf("thread: status %d\n", coll_comm_create_from_launcher(&comm));
+  coll_comm_free(comm);
+  return unused;
+}
+
+static void start_thread(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, create_in_thread, NULL) != 0) abort();
+  usleep(500000);
 }
 
 static void sum(void) {
@@ -71,6 +86,7 @@ int main(int count, char **words) {
     if (skipped) continue;
     if (strcmp(word, "create") == 0) create(3);
     else if (strcmp(word, "try") == 0) create(0);
+    else if (strcmp(word, "thread") == 0) start_thread();
     else if (strcmp(word, "free") == 0) coll_comm_free(comms[--has]);
     else if (strcmp(word, "sum") == 0) sum();
     else if (strcmp(word, "start") == 0) printf("started: %d\n", WEXITSTATUS(system(argument)));

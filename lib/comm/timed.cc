@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Times collectives for the statistics, and writes the trace of their steps to a file.
+#include <atomic>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -98,9 +99,12 @@ void Comm::write_trace() const {
   FILE* file = fopen(path.c_str(), "w");
   bool written = file != nullptr && fprintf(file, "[\n%s\n]\n", team_.record->events().c_str()) > 0;
   if (file != nullptr) written &= fclose(file) == 0;
-  if (!written && settings_.log)
-    fprintf(stderr, "libcoll: COLL_TRACE: cannot write %s: %s; name a file in a writable directory\n", path.c_str(),
-            strerror(errno));
+  // Always printed, because the user requested the timeline and it is lost.
+  static std::atomic<bool> has_warned = false;
+  if (!written && !has_warned.exchange(true))
+    fprintf(stderr,
+            "libcoll: rank %d: cannot write %s, the file of COLL_TRACE: %s; name a file in a writable directory\n",
+            rank(), path.c_str(), strerror(errno));
 }
 
 }  // namespace coll::comm

@@ -10,6 +10,7 @@ from cli import Case, collctl, main
 
 EXAMPLES = os.environ["EXAMPLES"]
 PATHS = f"{EXAMPLES}/example_shortest_paths"
+MEETING = f"{EXAMPLES}/tools_meeting"
 
 
 class Statistics(Case):
@@ -101,6 +102,13 @@ class Statistics(Case):
     def test_a_file_that_cannot_be_written_is_reported(self):
         self.assertIn("cannot write COLL_STATS=/dev/full: No space left on device", self.run_example("/dev/full"))
         self.assertIn("cannot write COLL_STATS=/nowhere/x: No such file or directory", self.run_example("/nowhere/x"))
+
+    def test_a_timeline_that_cannot_be_written_is_reported_once_by_each_rank(self):
+        done = collctl("run", "-n", 2, MEETING, "create", "free", "create", "free", env={"COLL_TRACE": "/nowhere/x"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stderr.splitlines()),
+                         [f"libcoll: rank {rank}: cannot write /nowhere/x.{rank}, the file of COLL_TRACE: No such file or directory; "
+                          "name a file in a writable directory" for rank in range(2)])
 
 
 if __name__ == "__main__":

@@ -46,9 +46,9 @@ void *memory(enum kind kind, size_t len)
 }
 
 /*
- * Linux 6.12 may leave out private huge pages at a fork that are smaller than what one entry of the table above the last
- * maps: it takes what an earlier use of the child's new page table left there for the number of processes that share
- * it. The child finds zeros, without this module, too.
+ * Linux 6.12 may leave out private huge pages at a fork that are smaller than what one entry of the table above the
+ * last maps: it takes what an earlier use of the child's new page table left there for the number of processes that
+ * share it. The child finds zeros, without this module, too.
  */
 void needs_copies_at_fork(enum kind kind)
 {

@@ -7,9 +7,11 @@
 #include "mpi/communicators.h"
 #include "mpi/datatypes.h"
 #include "mpi/handles.h"
+#include "mpi/library.h"
 
 #include <coll/coll.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstddef>
 
@@ -29,13 +31,21 @@ inline bool sends_from(const void *send, const void *recv, const void **from) {
 // Why a reduction of `count` elements, at most 0, is forwarded.
 inline Why why_not(MPI_Count count) { return count == 0 ? Why::empty : Why::arguments; }
 
+// What the shim knows of a datatype; NULL if that is unknown. `empty`: there are no elements, and any handle will do, also
+// MPI_DATATYPE_NULL, because the peers enter the collective, whatever this rank passes for no data.
+inline const Datatype *element_of(MPI_Datatype handle, bool empty) {
+  const Datatype *element = datatype_of(handle);
+  return element == nullptr && empty ? datatype_of(mpi.byte) : element;
+}
+
 // `count` elements of a datatype, and what the shim knows of the datatype.
 struct Message {
   MPI_Count count;
   MPI_Datatype handle;
   const Datatype *element;
 
-  Message(MPI_Count count, MPI_Datatype handle) : count(count), handle(handle), element(datatype_of(handle)) {}
+  Message(MPI_Count count, MPI_Datatype handle)
+      : count(count), handle(handle), element(element_of(handle, count == 0)) {}
   // Faster if `handle` is the datatype of `other`, as in most programs.
   Message(MPI_Count count, MPI_Datatype handle, const Message &other)
       : count(count), handle(handle), element(handle == other.handle ? other.element : datatype_of(handle)) {}
@@ -59,8 +69,10 @@ inline Why obstacle(const Message &message) {
 template <typename Count, typename Displ>
 bool make_side(const void *buffer, MPI_Datatype handle, const Datatype *element, const Count *counts,
                const Displ *displs, int ranks, std::size_t *numbers, Side *side) {
-  return element != nullptr && counts != nullptr && displs != nullptr &&
-         side->describe(buffer, handle, element, counts, displs, ranks, numbers);
+  if (counts == nullptr || displs == nullptr) return false;
+  if (element == nullptr) [[unlikely]]
+    element = element_of(handle, std::all_of(counts, counts + ranks, [](Count count) { return count == 0; }));
+  return element != nullptr && side->describe(buffer, handle, element, counts, displs, ranks, numbers);
 }
 
 // Describes the side of a rank's own, single block.

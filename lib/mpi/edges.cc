@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/edges.h"
 
+#include "mpi/arguments.h"
 #include "mpi/devices.h"
 #include "mpi/library.h"
 #include "mpi/packing.h"
@@ -41,7 +42,7 @@ bool Edges::add(const SideArguments<Count, Displ> &side, int i, int peer, bool c
   if (count < 0 || side.buffer == MPI_IN_PLACE) return false;
   if (count == 0 && drops_empty) return true;
   const MPI_Datatype type = side.of_types ? side.types[i] : side.type;
-  const Datatype *element = datatype_of(type);
+  const Datatype *element = element_of(type, count == 0);
   if (element == nullptr) return false;
   std::ptrdiff_t sum;
   if (__builtin_mul_overflow(count, element->size_bytes, &sum)) return false;

@@ -86,7 +86,7 @@ int scatterv_of(const void *send, const Count *send_counts, const Displ *displs,
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
   const bool in_place = is_root && recv == MPI_IN_PLACE;
-  const Datatype *element = in_place ? nullptr : datatype_of(recv_type);
+  const Datatype *element = in_place ? nullptr : element_of(recv_type, recv_count == 0);
   if (!in_place && (element == nullptr || recv_count < 0 || recv == MPI_IN_PLACE)) return call.decline(Why::arguments);
   std::size_t bytes = 0;
   return run(

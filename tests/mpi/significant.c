@@ -58,8 +58,56 @@ static void check_in_place(void) {
   for (int r = 0; r < world_size; r++) CHECK(got[r] == 100 * r + world_rank, "alltoall: [%d] is %d", r, got[r]);
 }
 
+/* The last rank exchanges nothing, and has no datatype for it. MPI libraries accept that or return an error at this
+   rank, without exchanging anything; its peers must not wait for it. */
+static void check_nothing(void) {
+  const int last = world_size - 1, has_none = world_rank == last;
+  const MPI_Datatype type = has_none ? MPI_DATATYPE_NULL : MPI_INT;
+  int counts[64], none[64] = {0}, places[64];
+  MPI_Aint bytes[64];
+  MPI_Datatype types[64];
+  for (int r = 0; r < world_size; r++) counts[r] = r != last, places[r] = r, bytes[r] = 4 * r, types[r] = type;
+  const int count = has_none ? 0 : 1, *own_counts = has_none ? none : counts;
+  MPI_Comm ring;
+  MPI_Request request;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &world_size, &(int){1}, 0, &ring);
+#define CHECK_NOTHING(receives, ...)                                                                      \
+  do {                                                                                                    \
+    for (int r = 0; r < world_size; r++) mine[r] = 100 * world_rank + r, got[r] = -1;                     \
+    const int code = __VA_ARGS__;                                                                         \
+    CHECK(code == MPI_SUCCESS, "code %d of " #__VA_ARGS__, code);                                         \
+    for (int r = 0; r < world_size; r++) CHECK((got[r] != -1) == (receives), "[%d] of " #__VA_ARGS__, r); \
+  } while (0)
+#define COMPLETED(call) (call, MPI_Wait(&request, MPI_STATUS_IGNORE))
+  const MPI_Comm comm = MPI_COMM_WORLD;
+  CHECK_NOTHING(world_rank == 0 && r != last, MPI_Gatherv(mine, count, type, got, counts, places, MPI_INT, 0, comm));
+  CHECK_NOTHING(!has_none && r == 0, MPI_Scatterv(mine, counts, places, MPI_INT, got, count, type, 0, comm));
+  CHECK_NOTHING(r != last, MPI_Allgatherv(mine, count, type, got, counts, places, MPI_INT, comm));
+  CHECK_NOTHING(!has_none && r != last,
+                MPI_Alltoallv(mine, own_counts, places, type, got, own_counts, places, type, comm));
+  CHECK_NOTHING(0, MPI_Neighbor_alltoall(mine, 0, type, got, 0, type, ring));
+  CHECK_NOTHING(0, MPI_Neighbor_alltoallv(mine, none, places, type, got, none, places, type, ring));
+  CHECK_NOTHING(0, MPI_Neighbor_alltoallw(mine, none, bytes, types, got, none, bytes, types, ring));
+  CHECK_NOTHING(world_rank == 0 && r != last,
+                COMPLETED(MPI_Igatherv(mine, count, type, got, counts, places, MPI_INT, 0, comm, &request)));
+  CHECK_NOTHING(!has_none && r == 0,
+                COMPLETED(MPI_Iscatterv(mine, counts, places, MPI_INT, got, count, type, 0, comm, &request)));
+  CHECK_NOTHING(r != last, COMPLETED(MPI_Iallgatherv(mine, count, type, got, counts, places, MPI_INT, comm, &request)));
+  CHECK_NOTHING(!has_none && r != last, COMPLETED(MPI_Ialltoallv(mine, own_counts, places, type, got, own_counts,
+                                                                 places, type, comm, &request)));
+  CHECK_NOTHING(0,
+                COMPLETED(MPI_Ineighbor_alltoallw(mine, none, bytes, types, got, none, bytes, types, ring, &request)));
+#undef COMPLETED
+#undef CHECK_NOTHING
+  MPI_Comm_free(&ring);
+}
+
 int main(int argc, char **argv) {
   start(&argc, &argv);
+  if (argc > 1 && strcmp(argv[1], "nothing") == 0) {
+    check_nothing();
+    return done();
+  }
   check_exscan();
   for (int root = 0; root < world_size; root++) check_rooted(root);
   check_in_place();

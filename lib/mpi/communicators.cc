@@ -357,7 +357,12 @@ void release(MPI_Comm comm) {
   if (!is_communicator(comm)) return;
   void *value = nullptr;
   int flag = 0;
-  if (mpi.Comm_get_attr(comm, keyval, &value, &flag) == MPI_SUCCESS && flag != 0) mpi.Comm_delete_attr(comm, keyval);
+  if (mpi.Comm_get_attr(comm, keyval, &value, &flag) != MPI_SUCCESS || flag == 0) return;
+  // MPICH would not call the program's delete callbacks in MPI_Comm_free, but later inside its progress, at a different
+  // point of each rank's program.
+  const auto *communicator = static_cast<const Communicator *>(value);
+  if (communicator->background != nullptr) communicator->background->end_first_round();
+  mpi.Comm_delete_attr(comm, keyval);
 }
 
 Why why_without_state(MPI_Comm comm) {

@@ -65,12 +65,34 @@ static void live(int round) {
   MPI_Comm_free_keyval(&key);
 }
 
+/* The callbacks are called when the program frees the communicator, although the shim may still agree about it. */
+static void end_early(int starts) {
+  MPI_Comm comm;
+  MPI_Request request;
+  int key, value;
+  MPI_Comm_create_keyval(copy, delete, &key, NULL);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, world_rank, &comm);
+  MPI_Comm_set_attr(comm, key, &value);
+  for (int i = 0; i < starts; i++) {
+    MPI_Ibarrier(comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  called = 0;
+  end(&comm);
+  CHECK(called == 1, "mode %d, %d starts: the delete callback was called %d times", mode, starts, called);
+  MPI_Comm_free_keyval(&key);
+}
+
 int main(int argc, char **argv) {
   start(&argc, &argv);
   CHECK(world_size < 32, "too many ranks");
   use(MPI_COMM_WORLD, "MPI_COMM_WORLD");
   for (mode = 0; mode < all_modes; mode++)
     for (int round = 0; round < 3; round++) live(round);
+  for (int round = 0; round < 100; round++) {
+    mode = round % 2 ? disconnected : 0;
+    end_early(round % 4);
+  }
   mode = delete_uses;
   int key;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete, &key, NULL);

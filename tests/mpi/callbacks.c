@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
   use(MPI_COMM_WORLD, "MPI_COMM_WORLD");
   for (mode = 0; mode < all_modes; mode++)
     for (int round = 0; round < 3; round++) live(round);
-  for (int round = 0; round < 100; round++) {
+  for (int round = 0; round < 12; round++) {
     mode = round % 2 ? disconnected : 0;
     end_early(round % 4);
   }

@@ -33,6 +33,14 @@ def sums(ranks):
     return [f"rank {rank} of {ranks}: status 0, sum {ranks}" for rank in range(ranks)]
 
 
+def preload(shim=""):
+    """Returns the command that starts a program with the shim, or one that opens libcoll. A sanitizer's runtime comes first, because
+    the program itself was not built with it, and does not look for leaks: MPI's plug-ins and Python leave some."""
+    options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    libraries = " ".join(filter(None, (os.environ.get("COLL_SANITIZER_RUNTIME"), shim)))
+    return ["env", f"ASAN_OPTIONS={options}", f"LD_PRELOAD={libraries}"]
+
+
 class Cases:
     """The cases for every launcher. A subclass defines how it starts ranks."""
     name = ""  # name of the launcher in messages
@@ -89,7 +97,7 @@ class Cases:
         code = ("import array, coll, os; comm = coll.Communicator.from_launcher(); total = comm.allreduce(array.array('q', [1])); "
                 "os.write(1, f'rank {comm.rank} of {comm.size}: status 0, sum {total[0]}\\n'.encode())")
         # environment() takes all variables of libcoll away.
-        self.assertEqual(self.lines(3, sys.executable, "-B", "-c", code, COLL_LIBRARY=os.environ["LIBRARY"],
+        self.assertEqual(self.lines(3, *preload(), sys.executable, "-B", "-c", code, COLL_LIBRARY=os.environ["LIBRARY"],
                                     PYTHONPATH=os.environ["MODULE"]), sums(3))
 
     def test_two_jobs_at_once(self):
@@ -127,14 +135,6 @@ class Cases:
     own_rank = "$PMIX_RANK"
     absent_ranks = (2,)  # each costs the time limit
     meets_at = "COLL_RENDEZVOUS_DIR, here /dev/shm"
-
-
-def preload(shim):
-    """Returns the command that starts a program with the shim. A sanitizer's runtime comes first, because the program itself was not built
-    with it, and does not look for leaks: MPI's plug-ins leave some that have no names once they are unloaded."""
-    options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    libraries = " ".join(filter(None, (os.environ.get("COLL_SANITIZER_RUNTIME"), shim)))
-    return ["env", f"ASAN_OPTIONS={options}", f"LD_PRELOAD={libraries}"]
 
 
 class WithMpi:

@@ -169,7 +169,7 @@ class OnlyThread {
  public:
   OnlyThread() {
     pid_t other = inside.load();
-    while (other != getpid() && !entered_) entered_ = inside.compare_exchange_weak(other, getpid());
+    entered_ = other != getpid() && inside.compare_exchange_strong(other, getpid());
   }
   ~OnlyThread() {
     if (entered_) inside.store(0);
@@ -229,8 +229,8 @@ coll_status create_by_collctl(coll_comm** comm) {
 
 // Creates a communicator of the ranks that any other launcher has started.
 coll_status create_by(const coll::launch::Launcher& launcher, coll::launch::JobRank job_rank, coll_comm** comm) {
-  coll::launch::MeetingOptions options;
-  std::string problem = coll::launch::read_options(options);
+  coll::config::Rendezvous options;
+  std::string problem = coll::config::read_rendezvous(options);
   if (!problem.empty()) return failure(COLL_ERR_ARG, problem);
   if (!job_rank.problem.empty()) return failure(COLL_ERR_BOOTSTRAP, job_rank.problem);
   if (job_rank.ranks == 1) return create_alone(comm);

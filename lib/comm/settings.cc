@@ -28,14 +28,9 @@ const char* name(Transport transport) {
 
 namespace {
 
-std::string variable(const char* name) {
-  const char* value = config::value(name);
-  return value == nullptr ? "" : value;
-}
-
 // A switch is on if its variable is not set. Returns OK, or ARG with an error message.
 coll_status read_switch(const char* name, bool& on) {
-  const std::string value = variable(name);
+  const std::string value = config::text(name);
   if (!value.empty() && value != "on" && value != "off")
     return failure(COLL_ERR_ARG, std::string(name) + "='" + value + "' is not a switch; use on or off");
   on = value != "off";
@@ -43,7 +38,7 @@ coll_status read_switch(const char* name, bool& on) {
 }
 
 coll_status read_tune(Tune& tune) {
-  const std::string value = variable("COLL_TUNE");
+  const std::string value = config::text("COLL_TUNE");
   if (value == "off") tune = Tune::off;
   else if (value == "on") tune = Tune::on;
   else if (value.empty() || value == "long") tune = Tune::long_calls;
@@ -64,8 +59,8 @@ coll_status Settings::read() {
   choices = config::digest_of_nothing;
   auto digest = [this](const std::string& text) { choices = config::digest(text + '\n', choices); };
   if (const std::string wrong = mem::forced_profile_error(); !wrong.empty()) return failure(COLL_ERR_ARG, wrong);
-  digest(variable("COLL_CPU"));
-  std::string wish = variable("COLL_TRANSPORT");
+  digest(config::text("COLL_CPU"));
+  std::string wish = config::text("COLL_TRANSPORT");
   bool known = wish.empty();
   std::string names;
   for (Transport t : transports) {
@@ -74,10 +69,10 @@ coll_status Settings::read() {
   }
   if (!known)
     return failure(COLL_ERR_UNAVAILABLE, "COLL_TRANSPORT='" + wish + "' is not a transport; use one of " + names);
-  topology = variable("COLL_TOPOLOGY");
-  sensitivity = variable("COLL_SENSITIVITY");
+  topology = config::text("COLL_TOPOLOGY");
+  sensitivity = config::text("COLL_SENSITIVITY");
   digest(sensitivity);
-  std::string level = variable("COLL_LOG");
+  std::string level = config::text("COLL_LOG");
   if (!level.empty() && level != "info" && level != "debug" && level != "off")
     return failure(COLL_ERR_ARG, "COLL_LOG='" + level + "' is not a level; use off, info or debug");
   log_decisions = level == "debug";
@@ -86,11 +81,11 @@ coll_status Settings::read() {
   for (const config::Misspelt& wrong : log ? config::misspelt() : std::vector<config::Misspelt>())
     if (!wrong.nearest.empty())
       remarks += "libcoll: " + wrong.name + " is not a variable of libcoll; did you mean " + wrong.nearest + "?\n";
-  std::string check = variable("COLL_DEBUG");
+  std::string check = config::text("COLL_DEBUG");
   if (!check.empty() && check != "0" && check != "1")
     return failure(COLL_ERR_ARG, "COLL_DEBUG='" + check + "' is not a switch; use 0 or 1");
   debug = check == "1";
-  std::string least = variable("COLL_DIRECT_MIN");
+  std::string least = config::text("COLL_DIRECT_MIN");
   if (!least.empty()) {
     const char* const end = least.data() + least.size();
     const auto [stopped, error] = std::from_chars(least.data(), end, direct_min_bytes);
@@ -98,31 +93,31 @@ coll_status Settings::read() {
       return failure(COLL_ERR_ARG,
                      "COLL_DIRECT_MIN='" + least + "' is not a number of bytes; use digits only, such as 8192");
   }
-  const std::string staging = variable("COLL_STAGING");
+  const std::string staging = config::text("COLL_STAGING");
   if (staging == "cached" || staging == "streamed") streamed = staging == "streamed";
   else if (!staging.empty() && staging != "auto")
     return failure(COLL_ERR_ARG, "COLL_STAGING='" + staging + "' is not a kind of store; use auto, cached or streamed");
-  table = variable("COLL_TABLE");
-  shared_heap = variable("COLL_HEAP") == "shared";
+  table = config::text("COLL_TABLE");
+  shared_heap = config::text("COLL_HEAP") == "shared";
   config::Rendezvous rendezvous;
   if (const std::string wrong = config::read_rendezvous(rendezvous); !wrong.empty())
     return failure(COLL_ERR_ARG, wrong);
   rendezvous_directory = rendezvous.directory;
-  trace = variable("COLL_TRACE");
+  trace = config::text("COLL_TRACE");
   coll_status status;
   bool trials;
   if ((status = read_tune(tune)) != COLL_OK || (status = read_switch("COLL_HUGE_PAGES", huge_pages)) != COLL_OK ||
       (status = read_switch("COLL_DRIFT", warns_of_drift)) != COLL_OK ||
       (status = read_switch("COLL_TRIALS", trials)) != COLL_OK)
     return status;
-  if (variable("COLL_TUNE").empty() && !trials) tune = Tune::off;
-  tune_file = variable("COLL_TUNE_FILE");
+  if (config::text("COLL_TUNE").empty() && !trials) tune = Tune::off;
+  tune_file = config::text("COLL_TUNE_FILE");
   for (const char* former : {"COLL_TRIALS", "COLL_DRIFT"})
-    if (log && !variable(former).empty())
+    if (log && !config::text(former).empty())
       remarks += std::string("libcoll: ") + former + " is a former variable; use COLL_TUNE\n";
   if (log && !tune_file.empty() && tune != Tune::on)
     remarks += "libcoll: COLL_TUNE_FILE is neither read nor written without COLL_TUNE=on\n";
-  std::string throttled = variable("COLL_THROTTLE"), chunk = variable("COLL_CHUNK");
+  std::string throttled = config::text("COLL_THROTTLE"), chunk = config::text("COLL_CHUNK");
   digest(throttled), digest(chunk);
   if (size_t k = tune::parse_size(throttled); k >= 1 && k <= 1024) throttle = uint16_t(k);
   else if (!throttled.empty())
@@ -131,7 +126,7 @@ coll_status Settings::read() {
   else if (!chunk.empty()) return failure(COLL_ERR_ARG, "COLL_CHUNK='" + chunk + "' is not a size; use 64 to 1G");
   for (size_t c = 0; c < forced.size(); c++) {
     auto collective = plan::Collective(c);
-    std::string key = variable_of(collective), text = variable(key.c_str());
+    std::string key = variable_of(collective), text = config::text(key.c_str());
     digest(text);
     if (text.empty()) continue;
     std::string problem = tune::parse_ranges(collective, text, forced[c]);

@@ -110,6 +110,11 @@ const char* value(const char* name) {
   return line == nullptr ? nullptr : line->value.c_str();
 }
 
+std::string text(const char* name) {
+  const char* const set = value(name);
+  return set == nullptr ? "" : set;
+}
+
 std::string source(const char* name) {
   if (std::getenv(name) != nullptr) return "environment";
   const Line* line = in_files(name);

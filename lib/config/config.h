@@ -17,6 +17,8 @@ namespace coll::config {
 // Returns null if the variable is not set. The string is valid until the environment changes. As thread-safe as
 // getenv().
 const char* value(const char* name);
+// The same; "" if the variable is not set.
+std::string text(const char* name);
 
 // The source of value(): "environment", "FILE:LINE", or "" if the variable is not set.
 std::string source(const char* name);

@@ -13,20 +13,15 @@ constexpr int usual_limit_s = 300, longest_limit_s = 86'400;
 constexpr size_t longest_directory = 60;  // so that the path of a socket in it fits sockaddr_un
 constexpr const char* usual_directory = "/dev/shm";
 
-std::string text_of(const char* variable) {
-  const char* const text = value(variable);
-  return text == nullptr ? "" : text;
-}
-
 }  // namespace
 
 std::string read_rendezvous(Rendezvous& rendezvous) {
-  rendezvous = {text_of("COLL_RENDEZVOUS_DIR"), usual_limit_s};
+  rendezvous = {std::chrono::seconds(usual_limit_s), text("COLL_RENDEZVOUS_DIR")};
   if (rendezvous.directory.empty()) rendezvous.directory = usual_directory;
   if (rendezvous.directory.size() > longest_directory)
     return "COLL_RENDEZVOUS_DIR='" + rendezvous.directory + "' is longer than " + std::to_string(longest_directory) +
            " characters; name it by a shorter path, such as a symbolic link";
-  const std::string limit = text_of("COLL_RENDEZVOUS_TIMEOUT");
+  const std::string limit = text("COLL_RENDEZVOUS_TIMEOUT");
   if (limit.empty()) return "";
   int seconds = 0;
   const char* const end = limit.data() + limit.size();
@@ -34,7 +29,7 @@ std::string read_rendezvous(Rendezvous& rendezvous) {
   if (error != std::errc() || behind != end || seconds < 1 || seconds > longest_limit_s)
     return "COLL_RENDEZVOUS_TIMEOUT='" + limit + "' is no number of seconds from 1 to " +
            std::to_string(longest_limit_s);
-  rendezvous.limit_s = seconds;
+  rendezvous.limit = std::chrono::seconds(seconds);
   return "";
 }
 

@@ -2,13 +2,14 @@
 // The variables that say where, and how long, ranks wait for each other.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 namespace coll::config {
 
 struct Rendezvous {
-  std::string directory;  // COLL_RENDEZVOUS_DIR
-  int limit_s = 0;        // COLL_RENDEZVOUS_TIMEOUT
+  std::chrono::seconds limit;  // COLL_RENDEZVOUS_TIMEOUT
+  std::string directory;       // COLL_RENDEZVOUS_DIR, where rank 0 creates its file; "": it creates none
 };
 
 // Returns "" or an error message for a wrong value; `rendezvous` then has the values up to that one.

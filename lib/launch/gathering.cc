@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "config/rendezvous.h"
 #include "launch/frames.h"
 #include "launch/guest.h"
 #include "launch/host.h"
@@ -33,14 +32,7 @@ std::string late(const std::string& who, std::chrono::seconds limit) {
 
 }  // namespace
 
-std::string read_options(MeetingOptions& options) {
-  config::Rendezvous read;
-  const std::string wrong = config::read_rendezvous(read);
-  options = {std::chrono::seconds(read.limit_s), read.directory};
-  return wrong;
-}
-
-std::unique_ptr<Gathering> Gathering::meet(const JobRank& job_rank, const MeetingOptions& options,
+std::unique_ptr<Gathering> Gathering::meet(const JobRank& job_rank, const config::Rendezvous& options,
                                            std::string& problem) {
   // Before any memory is allocated for the ranks: a wrong variable may give any number.
   if (job_rank.ranks > transport::most_ranks) {

@@ -21,23 +21,18 @@
 #include <string>
 #include <vector>
 
+#include "config/rendezvous.h"
 #include "launch/job_rank.h"
 #include "launch/own_socket.h"
 
 namespace coll::launch {
 
-struct MeetingOptions {
-  std::chrono::seconds limit;
-  std::string directory;  // where rank 0 creates its file; "": it creates none
-};
-// Reads COLL_RENDEZVOUS_TIMEOUT and COLL_RENDEZVOUS_DIR. Returns "" or an error message for a wrong value.
-std::string read_options(MeetingOptions& options);
-
 class Gathering {
  public:
   // Connects to the other ranks. Returns null and sets `problem`, which includes a fix, if they do not all connect in
   // time. REQUIRES: Launcher::ask() has completed `job_rank`, which has no problem.
-  static std::unique_ptr<Gathering> meet(const JobRank& job_rank, const MeetingOptions& options, std::string& problem);
+  static std::unique_ptr<Gathering> meet(const JobRank& job_rank, const config::Rendezvous& options,
+                                         std::string& problem);
 
   // Returns false and sets `problem` if a rank has exited, has given up, or sends a different number of bytes.
   bool allgather(const void* send, void* recv, size_t bytes, std::string& problem);

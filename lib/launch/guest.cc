@@ -25,8 +25,9 @@ std::string of_other_user(std::optional<unsigned> user) {
 
 // Tries once to connect to one address. Returns null if rank 0 is not there (yet). Sets `problem` if another try is
 // useless, and `stranger` if another user has a socket there.
-std::unique_ptr<OwnSocket> reach(const SocketAddress& address, const JobRank& job_rank, const MeetingOptions& options,
-                                 std::optional<unsigned>& stranger, std::string& problem) {
+std::unique_ptr<OwnSocket> reach(const SocketAddress& address, const JobRank& job_rank,
+                                 const config::Rendezvous& options, std::optional<unsigned>& stranger,
+                                 std::string& problem) {
   auto made = std::make_unique<OwnSocket>(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made->is_open())
     return problem = std::string("cannot make a socket: ") + strerror(errno) +
@@ -42,7 +43,7 @@ std::unique_ptr<OwnSocket> reach(const SocketAddress& address, const JobRank& jo
 
 }  // namespace
 
-bool greet(const OwnSocket& first, const JobRank& job_rank, const MeetingOptions& options, std::string& problem) {
+bool greet(const OwnSocket& first, const JobRank& job_rank, const config::Rendezvous& options, std::string& problem) {
   Frame hello = frame(Kind::hello, 0), answer{};
   hello.rank = uint32_t(job_rank.rank);
   hello.ranks = uint32_t(job_rank.ranks);
@@ -60,7 +61,7 @@ bool greet(const OwnSocket& first, const JobRank& job_rank, const MeetingOptions
   return false;
 }
 
-std::string visit(const JobRank& job_rank, const MeetingOptions& options,
+std::string visit(const JobRank& job_rank, const config::Rendezvous& options,
                   std::vector<std::unique_ptr<OwnSocket>>& ranks) {
   std::vector<SocketAddress> addresses;
   if (job_rank.path.empty()) addresses.push_back(SocketAddress::abstract(socket_name(job_rank.job)));

@@ -100,14 +100,21 @@ class Arrivals {
   // descriptor at a time.
   void turn_away(OwnSocket& listening, const std::string& problem, Clock::time_point deadline) {
     size_t left = ranks_.size() - 1;
+    const auto refuse_one = [&](const OwnSocket& socket) {
+      refuse(socket, problem);
+      left -= left > 0;  // an unknown connection need not be a rank's
+    };
     for (Sockets* sockets : {&unknown_, &ranks_})
-      for (std::unique_ptr<OwnSocket>& socket : *sockets)
-        if (socket != nullptr) refuse(*socket, problem), socket.reset(), left -= left > 0;
+      for (std::unique_ptr<OwnSocket>& socket : *sockets) {
+        if (socket == nullptr) continue;
+        refuse_one(*socket);
+        socket = nullptr;
+      }
     unknown_.clear();
     while (left > 0 && Clock::now() < deadline) {
       await({&listening}, longest_poll_ms);
       const OwnSocket made(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (made.is_open()) refuse(made, problem), left--;
+      if (made.is_open()) refuse_one(made);
       else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) return;
     }
   }
@@ -191,7 +198,7 @@ class Arrivals {
 
 }  // namespace
 
-std::string meeting_path(const JobRank& job_rank, const MeetingOptions& options) {
+std::string meeting_path(const JobRank& job_rank, const config::Rendezvous& options) {
   if (!job_rank.path.empty()) return job_rank.path;
   return options.directory.empty() ? "" : options.directory + "/" + socket_name(job_rank.job);
 }
@@ -200,7 +207,7 @@ std::string cannot_listen_at(const std::string& path, const std::string& reason)
   return "COLL_RENDEZVOUS=" + path + ": " + reason + "; name a file in a directory that all ranks share";
 }
 
-std::string meeting_hint(const JobRank& job_rank, const MeetingOptions& options) {
+std::string meeting_hint(const JobRank& job_rank, const config::Rendezvous& options) {
   const std::string file = meeting_path(job_rank, options);
   return "; every rank must call coll_comm_create_from_launcher(). Ranks in containers with networks of their own meet "
          "in "
@@ -209,7 +216,7 @@ std::string meeting_hint(const JobRank& job_rank, const MeetingOptions& options)
          "): bind one into every container";
 }
 
-std::string host(const JobRank& job_rank, const MeetingOptions& options, Sockets& ranks) {
+std::string host(const JobRank& job_rank, const config::Rendezvous& options, Sockets& ranks) {
   constexpr std::chrono::seconds for_late_ranks(10);  // to learn that rank 0 gives up, instead of waiting for it
   std::vector<OwnSocket*> listening;
   std::unique_ptr<OwnSocket> abstract;

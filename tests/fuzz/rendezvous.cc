@@ -34,7 +34,7 @@ void send_and_shut(int socket, const uint8_t* data, size_t bytes) {
 
 // Rank 0 meets rank 1 although an unrelated connection comes first.
 void host_meets_stranger(const uint8_t* data, size_t bytes) {
-  const MeetingOptions options{std::chrono::seconds(1), ""};
+  const coll::config::Rendezvous options{std::chrono::seconds(1), ""};
   std::string problem;
   int all[2] = {};
   std::thread host([&] {

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <vector>
 
+#include "config/rendezvous.h"
 #include "config/variables.h"
 #include "environment.h"
-#include "launch/gathering.h"
 #include "topo/sensitivity.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
@@ -21,12 +21,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   }();
   coll::fuzz::set_environment({reinterpret_cast<const char*>(data), bytes}, names);
   coll::comm::Settings settings;
-  coll::launch::MeetingOptions options;
+  coll::config::Rendezvous options;
   coll::topo::Sensitivity sensitivity;
   const coll_status status = settings.read();
   if ((status == COLL_OK) != (settings.read() == COLL_OK)) abort();
   if (settings.throttle > 1024 || (settings.chunk_bytes != 0 && settings.chunk_bytes < 64)) abort();
-  if (read_options(options).empty() && options.limit < std::chrono::seconds(1)) abort();
+  if (read_rendezvous(options).empty() && options.limit < std::chrono::seconds(1)) abort();
   if (status != COLL_OK || !coll::topo::Sensitivity::parse(settings.sensitivity, sensitivity).ok()) return 0;
   // An accepted value can be written and read again.
   coll::topo::Sensitivity again;

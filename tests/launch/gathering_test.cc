@@ -22,12 +22,12 @@
 namespace {
 
 using namespace std::chrono_literals;
+using coll::config::Rendezvous;
 using coll::launch::Clock;
 using coll::launch::Frame;
 using coll::launch::Gathering;
 using coll::launch::JobRank;
 using coll::launch::Kind;
-using coll::launch::MeetingOptions;
 using coll::launch::OwnSocket;
 using coll::launch::SocketAddress;
 using testing::HasSubstr;
@@ -46,7 +46,7 @@ JobRank place_of(int rank, int ranks, const std::string& job) {
   return place;
 }
 
-const MeetingOptions patient{60s, ""}, impatient{1s, ""};
+const Rendezvous patient{60s, ""}, impatient{1s, ""};
 
 // Runs each rank in a thread of its own.
 void run_ranks(int ranks, const std::function<void(int rank)>& body) {
@@ -56,7 +56,7 @@ void run_ranks(int ranks, const std::function<void(int rank)>& body) {
 }
 
 // Meets, then exchanges `rounds` times.
-void expect_exchanges(const JobRank& place, const MeetingOptions& options, int rounds) {
+void expect_exchanges(const JobRank& place, const Rendezvous& options, int rounds) {
   std::string problem;
   const auto gathering = Gathering::meet(place, options, problem);
   ASSERT_NE(gathering, nullptr) << problem;
@@ -69,7 +69,7 @@ void expect_exchanges(const JobRank& place, const MeetingOptions& options, int r
   }
 }
 
-std::string problem_of(const JobRank& place, const MeetingOptions& options) {
+std::string problem_of(const JobRank& place, const Rendezvous& options) {
   std::string problem;
   EXPECT_EQ(Gathering::meet(place, options, problem), nullptr);
   return problem;
@@ -121,7 +121,7 @@ TEST(Gatherings, ByAFile) {
     EXPECT_TRUE(std::filesystem::is_empty(folder));
   }
   // Meets in a directory besides the abstract name, with the mode of its user.
-  const MeetingOptions there{60s, folder};
+  const Rendezvous there{60s, folder};
   const std::string job = fresh_job(), made = std::string(folder) + "/" + coll::launch::socket_name(job);
   run_ranks(2, [&](int rank) {
     struct stat file {};

@@ -51,7 +51,7 @@ class Variables(Case):
         used = set()
         for file in [*ROOT.glob("lib/**/*.cc"), *ROOT.glob("lib/**/*.h"), *ROOT.glob("tools/**/*.cc")]:
             text = file.read_text()
-            used |= set(re.findall(r'(?:getenv|variable|value|setting|read_switch)\("(COLL_\w+)"', text))
+            used |= set(re.findall(r'(?:getenv|variable|value|text|text_of|setting|read_switch)\("(COLL_\w+)"', text))
             used |= set(re.findall(r'variable = "(COLL_\w+)"', text))
         self.assertGreater(len(used), 20)
         self.assertEqual(used - {row["name"] for row in self.table}, set())

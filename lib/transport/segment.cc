@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <utility>
 
 #include "transport/reached.h"
 #include "transport/shared_file.h"
@@ -30,9 +29,13 @@ Reached<Segment>& known() {
   return *segments;
 }
 
+// Also sets errno to the reason.
 std::string cannot_map(size_t bytes, int reason) {
-  return "cannot map " + std::to_string(bytes >> 20) + " MiB of shared memory for a communicator: " + strerror(reason) +
-         "; raise the limits on address space (ulimit -v) and file size (ulimit -f)";
+  std::string problem = "cannot map " + std::to_string(bytes >> 20) +
+                        " MiB of shared memory for a communicator: " + strerror(reason) +
+                        "; raise the limits on address space (ulimit -v) and file size (ulimit -f)";
+  errno = reason;
+  return problem;
 }
 
 // Every page is committed on the NUMA node of the rank that writes to it first, whatever the policy of its program
@@ -61,16 +64,16 @@ std::shared_ptr<Segment> Segment::reach(const SegmentAddress& address, std::stri
   std::weak_ptr<Segment>& entry = known().of(address.token);
   std::shared_ptr<Segment> segment = entry.lock();
   if (segment == nullptr && passed < 0) passed = open_shared_file(address.pid, address.descriptor, problem);
+  int reason = errno;
   if (segment == nullptr && passed >= 0) {
     segment.reset(new Segment(address));
     problem = segment->map(passed);
-    const int reason = errno;
+    reason = errno;
     if (!problem.empty()) segment = nullptr;
     else entry = segment;
-    ::close(std::exchange(passed, -1));
-    errno = reason;
   }
   if (passed >= 0) ::close(passed);
+  errno = reason;
   return segment;
 }
 
@@ -102,14 +105,12 @@ std::string Segment::map(int descriptor) {
   struct stat file {};
   const bool same = fstat(descriptor, &file) == 0 && file.st_dev == address_.device && file.st_ino == address_.inode &&
                     uint64_t(file.st_size) == address_.bytes;
-  if (!same) return errno = 0, stranger;
-  base_ = map_shared_file(descriptor, 0, address_.bytes);
-  if (base_ == nullptr) {
-    const int reason = errno;
-    const std::string problem = cannot_map(address_.bytes, reason);
-    errno = reason;
-    return problem;
+  if (!same) {
+    errno = 0;
+    return stranger;
   }
+  base_ = map_shared_file(descriptor, 0, address_.bytes);
+  if (base_ == nullptr) return cannot_map(address_.bytes, errno);
   const auto* header = reinterpret_cast<const Header*>(base_);
   errno = 0;
   return header->magic == Header::expected_magic && header->token == address_.token ? "" : stranger;

@@ -7,7 +7,6 @@
 #include "mpi/communicators.h"
 #include "mpi/datatypes.h"
 #include "mpi/handles.h"
-#include "mpi/library.h"
 
 #include <coll/coll.h>
 
@@ -31,13 +30,6 @@ inline bool sends_from(const void *send, const void *recv, const void **from) {
 // Why a reduction of `count` elements, at most 0, is forwarded.
 inline Why why_not(MPI_Count count) { return count == 0 ? Why::empty : Why::arguments; }
 
-// What the shim knows of a datatype; NULL if that is unknown. `empty`: there are no elements, and any handle will do, also
-// MPI_DATATYPE_NULL, because the peers enter the collective, whatever this rank passes for no data.
-inline const Datatype *element_of(MPI_Datatype handle, bool empty) {
-  const Datatype *element = datatype_of(handle);
-  return element == nullptr && empty ? datatype_of(mpi.byte) : element;
-}
-
 // `count` elements of a datatype, and what the shim knows of the datatype.
 struct Message {
   MPI_Count count;
@@ -46,9 +38,12 @@ struct Message {
 
   Message(MPI_Count count, MPI_Datatype handle)
       : count(count), handle(handle), element(element_of(handle, count == 0)) {}
-  // Faster if `handle` is the datatype of `other`, as in most programs.
+  // Faster if `handle` is the datatype of `other`, as in most programs. What `other` says of no elements does not hold for
+  // some.
   Message(MPI_Count count, MPI_Datatype handle, const Message &other)
-      : count(count), handle(handle), element(handle == other.handle ? other.element : datatype_of(handle)) {}
+      : count(count),
+        handle(handle),
+        element(handle == other.handle && other.count != 0 ? other.element : element_of(handle, count == 0)) {}
   bool known() const { return element != nullptr && count >= 0; }
   std::size_t bytes() const { return static_cast<std::size_t>(count) * element->size_bytes; }
   void describe(Side *side, const void *buffer, int blocks) const {

@@ -281,6 +281,11 @@ const Datatype *datatype_of(MPI_Datatype handle) {
   return derived(handle);
 }
 
+const Datatype *element_of(MPI_Datatype handle, bool empty) {
+  const Datatype *element = datatype_of(handle);
+  return element == nullptr && empty ? datatype_of(mpi.byte) : element;
+}
+
 bool is_predefined(MPI_Datatype handle) { return named_table.find(handle_bits(handle)) != nullptr; }
 
 }  // namespace coll::shim

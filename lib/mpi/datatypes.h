@@ -36,6 +36,9 @@ void unload_datatypes();
 // Returns the description of a datatype, valid until the program frees the datatype; NULL if the handle is not a
 // committed datatype, or there is no memory for the description. Thread safe.
 const Datatype *datatype_of(MPI_Datatype handle);
+// The same for the datatype of a message. `empty`: it has no elements, and any handle will do, also MPI_DATATYPE_NULL,
+// because the peers enter the collective, whatever this rank passes for no data.
+const Datatype *element_of(MPI_Datatype handle, bool empty);
 
 // Whether it is a predefined datatype, which a program cannot free.
 bool is_predefined(MPI_Datatype handle);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/edges.h"
 
-#include "mpi/arguments.h"
 #include "mpi/devices.h"
 #include "mpi/library.h"
 #include "mpi/packing.h"

@@ -63,10 +63,10 @@ pid_t hydra_proxy() {
   return 0;
 }
 
-#if defined(OPEN_MPI) || defined(COLL_SHIM_ABI)
-constexpr bool starts_with_pmix = true;
+#ifdef COLL_SHIM_ABI
+constexpr bool starts_with_pmix = true;  // over_open_mpi is not yet set when the ranks announce themselves
 #else
-constexpr bool starts_with_pmix = false;
+constexpr bool starts_with_pmix = over_open_mpi;
 #endif
 
 struct Job {

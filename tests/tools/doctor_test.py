@@ -12,7 +12,7 @@ import unittest
 from cli import Case, collctl, main
 
 CHECKS = ["memfd", "cma", "ptrace_scope", "seccomp", "namespaces", "kcoll", "memlock", "dev_shm", "huge_pages",
-          "shared_huge_pages", "hugetlb", "launcher", "processors", "table"]
+          "shared_huge_pages", "hugetlb", "settings", "launcher", "processors", "table"]
 
 PROCESS_VM_READV = {"x86_64": 310, "aarch64": 270}
 libc = ctypes.CDLL(None, use_errno=True)
@@ -90,6 +90,22 @@ class Doctor(Case):
         memfd = json.loads(done.stdout)["checks"][0]
         self.assertEqual((memfd["check"], memfd["state"], memfd["fix"]), ("memfd", "broken", "ulimit -f unlimited"))
         self.assertIn("ftruncate: File too large", memfd["found"])
+
+    def test_settings(self):
+        for name, value, text in (("COLL_TRANSPORT", "pigeon", "COLL_TRANSPORT='pigeon' is not a transport"),
+                                  ("COLL_CONFIG", "/nonexistent", "COLL_CONFIG"),
+                                  ("COLL_TOPOLOGY", "/nonexistent", "/nonexistent"),
+                                  ("COLL_RENDEZVOUS_TIMEOUT", "soon", "COLL_RENDEZVOUS_TIMEOUT='soon'")):
+            done = collctl("doctor", "--json", env={name: value})
+            self.assertEqual(done.returncode, 1, f"{name}={value}: {done.stderr}")
+            row = next(row for row in json.loads(done.stdout)["checks"] if row["check"] == "settings")
+            self.assertEqual(row["state"], "broken")
+            self.assertIn(text, row["found"])
+        row = self.checks(env={"COLL_THROTTLE": "4"})["settings"]
+        self.assertEqual((row["state"], "COLL_THROTTLE (environment)" in row["found"]), ("fine", True), row)
+        row = self.checks(env={"COLL_THROTLE": "4"})["settings"]
+        self.assertEqual(row["state"], "slower")
+        self.assertIn("COLL_THROTLE (did you mean COLL_THROTTLE?)", row["found"])
 
     def test_users_of_a_container(self):
         try:

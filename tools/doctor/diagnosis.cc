@@ -6,6 +6,7 @@
 
 #include <coll/coll.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tools/common/text.h"
 
@@ -171,6 +172,17 @@ Finding hugetlb(const Facts& facts) {
           ""};
 }
 
+Finding settings(const Facts& facts) {
+  if (!facts.settings_problem.empty()) return {"settings", Finding::broken, facts.settings_problem, ""};
+  if (!facts.misspelt.empty())
+    return {"settings", Finding::slower,
+            fmt::format("libcoll ignores variables that it does not know: {}", fmt::join(facts.misspelt, ", ")), ""};
+  return {"settings", Finding::fine,
+          facts.settings.empty() ? "no variable of libcoll is set"
+                                 : fmt::format("valid: {}", fmt::join(facts.settings, ", ")),
+          ""};
+}
+
 Finding launcher(const Facts& facts) {
   if (facts.launcher.empty())
     return {"launcher", Finding::fine,
@@ -215,7 +227,7 @@ const char* name(Finding::State state) {
 std::vector<Finding> diagnose(const Facts& facts) {
   return {memfd(facts),   cma(facts),      ptrace_scope(facts), seccomp(facts),    namespaces(facts),
           kcoll(facts),   memlock(facts),  dev_shm(facts),      huge_pages(facts), shared_huge_pages(facts),
-          hugetlb(facts), launcher(facts), processors(facts),   table(facts)};
+          hugetlb(facts), settings(facts), launcher(facts),     processors(facts), table(facts)};
 }
 
 }  // namespace coll::tools

@@ -20,6 +20,7 @@
 
 #include "coll/coll.h"
 #include "config/config.h"
+#include "config/variables.h"
 #include "launch/job_rank.h"
 #include "model/fingerprint.h"
 #include "model/machines.h"
@@ -122,6 +123,26 @@ bool differs(const char* path, ino_t first) {
   return stat(path, &space) == 0 && space.st_ino != first;
 }
 
+// Creates a communicator of one rank, which reads all variables.
+void try_settings(Facts& facts) {
+  for (const config::Variable& variable : config::variables())
+    if (const std::string source = config::source(variable.name); !source.empty())
+      facts.settings.push_back(fmt::format("{} ({})", variable.name, source));
+  for (const config::Misspelt& wrong : config::misspelt())
+    if (!wrong.nearest.empty())
+      facts.misspelt.push_back(fmt::format("{} (did you mean {}?)", wrong.name, wrong.nearest));
+  const auto alone = [](const void* send, void* recv, size_t bytes, void*) {
+    std::memcpy(recv, send, bytes);
+    return 0;
+  };
+  const coll_bootstrap bootstrap{sizeof(coll_bootstrap), 0, 1, alone, nullptr};
+  coll_comm* comm = nullptr;
+  const coll_status status = coll_comm_create(&bootstrap, &comm);
+  if (status == COLL_ERR_ARG || status == COLL_ERR_UNAVAILABLE || status == COLL_ERR_TOPOLOGY)
+    facts.settings_problem = coll_last_error();
+  coll_comm_free(comm);
+}
+
 // Creates a communicator with the other ranks, as a program would, but with a shorter timeout.
 void try_meeting(Facts& facts) {
   const launch::Launcher* launcher = nullptr;
@@ -166,6 +187,7 @@ Facts gather_facts(int ranks) {
   struct statvfs shm {};
   if (statvfs("/dev/shm", &shm) == 0) facts.shm_bytes = uint64_t(shm.f_blocks) * shm.f_frsize;
 
+  try_settings(facts);
   try_meeting(facts);
   facts.processors = int(allowed_cpus().size());
   facts.ranks = ranks > 0 ? ranks : facts.processors;

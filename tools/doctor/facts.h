@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tools/common/kernel_settings.h"
 #include "transport/kcoll_status.h"
@@ -26,6 +27,10 @@ struct Facts : KernelSettings {
   std::string memfd_problem;  // "": shared memory works
   int memfd_error = 0;        // its errno
   uint64_t shm_bytes = 0;     // size of /dev/shm; 0: there is none
+
+  std::vector<std::string> settings;  // "NAME (source)" of each variable of libcoll that is set
+  std::string settings_problem;       // the error about one of them; "": none
+  std::vector<std::string> misspelt;  // "NAME (did you mean OTHER?)" of each variable that libcoll does not know
 
   std::string launcher;         // that started this process; "": none
   int rank = 0, launched = 0;   // as reported by the launcher; 0 ranks: it does not report them

@@ -407,8 +407,8 @@ void start_up() {
   if (lacking >= 0 && switched_off() == nullptr) {
     warn_once(
         "the process with local rank %d on this node has no shim of this version (LD_PRELOAD, COLL_MPI=off, "
-        "COLL_PROGRAMS): "
-        "all collectives are forwarded to MPI",
+        "COLL_PROGRAMS), or is in another network namespace (COLL_RENDEZVOUS_DIR names a directory of all ranks): all "
+        "collectives are forwarded to MPI",
         lacking);
     phase.store(Phase::closed, std::memory_order_release);
     return;

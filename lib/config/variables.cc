@@ -110,8 +110,8 @@ constexpr Variable all[] = {
      "rank 0, when it creates a communicator; it writes the file when it frees one. Needs COLL_TUNE=on.",
      {{"FILE",
        "Calls begin with the choices in this file, as far as it has any; what the communicator learns is added. A file "
-       "that is damaged or of another processor is ignored, which COLL_LOG=info reports. If two programs write it at "
-       "the same moment, what one of them has learned may be missing."}}},
+       "that is damaged or of another processor is ignored, which COLL_LOG=info reports. Programs that write it at the "
+       "same moment do so one after the other."}}},
     {"COLL_TRIALS",
      "on",
      "Former name of COLL_TUNE, which overrides it.",

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tune/tuner_file.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <map>
-#include <mutex>
+#include <thread>
 
 #include "config/text_file.h"
 #include "tune/shipped.h"
@@ -56,6 +59,28 @@ std::map<std::string, std::string, std::less<>> rules_of(std::string_view text) 
     if (!first && end != std::string_view::npos) rules.emplace(line.substr(0, end + 1), line.substr(end + 1));
   }
   return rules;
+}
+
+// Opens and locks the file that will replace another one. The lock lasts until the descriptor is closed and makes
+// processes and threads update that file one after the other. A file system without locks gives none. Returns -1 with
+// errno; EBUSY: another process has had it for seconds.
+int open_locked(const std::string& name) {
+  constexpr int attempts = 300;
+  for (int attempt = 0; attempt < attempts; attempt++) {
+    // Not the writer of a pipe: that would wait for a reader.
+    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (file < 0) return -1;
+    const bool locked = flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    // The process that had the lock may have renamed or removed the file meanwhile.
+    struct stat opened = {}, named = {};
+    if (locked && fstat(file, &opened) == 0 && stat(name.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
+        opened.st_dev == named.st_dev)
+      return file;
+    close(file);
+    if (!locked) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  errno = EBUSY;
+  return -1;
 }
 
 }  // namespace
@@ -110,30 +135,42 @@ topo::Status read_learned_file(const std::string& path, std::string& text) {
                              "; name another one in COLL_TUNE_FILE");
 }
 
-std::string update_learned_file(const std::string& path, std::string_view processor,
-                                const std::vector<Learned>& learned) {
-  if (learned.empty()) return "";
-  // One thread of the process at a time, because the name of the new file is that of the process.
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
+namespace {
+
+// Writes the updated text of `path` to the file `fresh`, which is open and locked as `file`, and renames it. Returns ""
+// or an error.
+std::string replace(const std::string& path, const std::string& fresh, int file, std::string_view processor,
+                    const std::vector<Learned>& learned) {
   std::string before;
   if (const topo::Status status = read_learned_file(path, before); !status.ok()) return status.text();
   // Do not overwrite another file that the user has named by mistake.
   if (!before.empty() && !before.starts_with(first_line(processor) + "\n"))
     return path + " is not replaced: it is no auto-tuning file of this processor; name another one in COLL_TUNE_FILE";
   const std::string text = learned_text(before, processor, learned);
-  const std::string own = path + ".new." + std::to_string(getpid());
-  const auto failed = [&](const char* what) {
-    const std::string why = strerror(errno);
-    unlink(own.c_str());
-    return std::string("cannot ") + what + " " + path + ": " + why + "; name a file in a writable directory";
-  };
-  std::FILE* file = std::fopen(own.c_str(), "wxe");
-  if (file == nullptr) return failed("write");
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (std::fclose(file) != 0 || !written) return failed("write");
-  if (std::rename(own.c_str(), path.c_str()) != 0) return failed("replace");
-  return "";
+  const char* failed = ftruncate(file, 0) != 0 ? "write" : nullptr;
+  for (size_t written = 0; failed == nullptr && written < text.size();) {
+    const ssize_t more = write(file, text.data() + written, text.size() - written);
+    if (more > 0) written += size_t(more);
+    else if (more == 0 || errno != EINTR) failed = "write";
+  }
+  if (failed == nullptr && std::rename(fresh.c_str(), path.c_str()) != 0) failed = "replace";
+  if (failed == nullptr) return "";
+  return std::string("cannot ") + failed + " " + path + ": " + strerror(errno) +
+         "; name a file in a writable directory";
+}
+
+}  // namespace
+
+std::string update_learned_file(const std::string& path, std::string_view processor,
+                                const std::vector<Learned>& learned) {
+  if (learned.empty()) return "";
+  const std::string fresh = path + ".new";
+  const int file = open_locked(fresh);
+  if (file < 0) return "cannot write " + fresh + ": " + strerror(errno) + "; name a file in a writable directory";
+  std::string problem = replace(path, fresh, file, processor, learned);
+  if (!problem.empty()) unlink(fresh.c_str());
+  if (close(file) != 0 && problem.empty()) problem = "cannot write " + path + ": " + strerror(errno);
+  return problem;
 }
 
 }  // namespace coll::tune

@@ -39,8 +39,9 @@ class LearnedBook {
 // `before` that LearnedBook would ignore is dropped.
 std::string learned_text(std::string_view before, std::string_view processor, const std::vector<Learned>& learned);
 
-// Updates the file atomically: another process reads the old or the new one. A file that is not an auto-tuning file of
-// this processor is not replaced. Returns "" or an error.
+// Updates the file atomically: another process reads the old or the new one, and processes that update it at the same
+// time do so one after the other (on file systems with locks). A file that is not an auto-tuning file of this processor
+// is not replaced. Waits for others up to 3 s. Returns "" or an error. Thread-safe.
 std::string update_learned_file(const std::string& path, std::string_view processor,
                                 const std::vector<Learned>& learned);
 

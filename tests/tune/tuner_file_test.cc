@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -173,6 +175,38 @@ TEST_F(LearnedFile, ThatDefinesNamesIsIgnoredAtOnce) {
     EXPECT_NE(status.text().find("learned.tune:2:"), std::string::npos) << status.text();
     EXPECT_FALSE(book.find(learned(Collective::bcast, 65536, nullptr).situation).has_value());
   }
+}
+
+// Jobs of one user often end together.
+TEST_F(LearnedFile, ProcessesThatUpdateItTogetherLoseNothing) {
+  constexpr int processes = 8, updates = 5;
+  for (int process = 0; process < processes; process++) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child != 0) continue;
+    for (int update = 0; update < updates; update++) {
+      Learned one = learned(Collective::bcast, 65536, "flat_read");
+      one.situation.ranks = 2 + process * updates + update;
+      if (!update_learned_file(path, processor, {one}).empty()) _exit(1);
+    }
+    _exit(0);
+  }
+  for (int process = 0; process < processes; process++) {
+    int status = -1;
+    ASSERT_GT(wait(&status), 0);
+    EXPECT_EQ(status, 0);
+  }
+  const std::string text = read(path);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1 + processes * updates) << text;
+  EXPECT_NE(access((path + ".new").c_str(), F_OK), 0);
+}
+
+// What a process that was killed has left is written over.
+TEST_F(LearnedFile, AnIncompleteNewFileIsReplaced) {
+  std::ofstream(path + ".new") << std::string(10000, 'x');
+  EXPECT_EQ(update_learned_file(path, processor, {learned(Collective::bcast, 65536, "flat_read")}), "");
+  EXPECT_EQ(read(path), learned_text("", processor, {learned(Collective::bcast, 65536, "flat_read")}));
+  EXPECT_NE(access((path + ".new").c_str(), F_OK), 0);
 }
 
 TEST_F(LearnedFile, ThatCannotBeWrittenIsReported) {

@@ -2,6 +2,7 @@
 #include "mpi/presence.h"
 
 #include "mpi/handles.h"
+#include "mpi/library.h"
 #include "mpi/switch.h"
 
 #include <coll/coll.h>
@@ -63,11 +64,10 @@ pid_t hydra_proxy() {
   return 0;
 }
 
-#ifdef COLL_SHIM_ABI
-constexpr bool starts_with_pmix = true;  // over_open_mpi is not yet set when the ranks announce themselves
-#else
-constexpr bool starts_with_pmix = over_open_mpi;
-#endif
+bool starts_with_pmix() {
+  mpi_library();  // sets over_open_mpi for the standard ABI
+  return over_open_mpi;
+}
 
 struct Job {
   std::string name;  // empty: not known
@@ -75,8 +75,9 @@ struct Job {
 
   // The launcher of the library in use comes first: the variables of the other one may be those of an outer launcher.
   static Job of_process() {
-    const Job first = starts_with_pmix ? of_pmix() : of_hydra();
-    return !first.name.empty() ? first : starts_with_pmix ? of_hydra() : of_pmix();
+    const bool pmix_first = starts_with_pmix();
+    const Job first = pmix_first ? of_pmix() : of_hydra();
+    return !first.name.empty() ? first : pmix_first ? of_hydra() : of_pmix();
   }
   static Job of_pmix() {
     const char *name = std::getenv("PMIX_NAMESPACE");
@@ -178,7 +179,7 @@ int lacking_rank() {
 bool looks_at_all(int ranks) { return job().shared() && job().local_ranks == ranks; }
 
 int rank_in_job() {
-  const char *const first = starts_with_pmix ? "PMIX_RANK" : "PMI_RANK";
+  const char *const first = starts_with_pmix() ? "PMIX_RANK" : "PMI_RANK";
   for (const char *variable : {first, "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const int rank = number_of(variable); rank >= 0) return rank;
   return -1;

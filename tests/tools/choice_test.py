@@ -23,10 +23,10 @@ class Choice(Case):
     def test_without_calibration(self):
         # The nearest built-in table of a built-in machine is its own. A drawn one has another.
         choices = {}
-        for machine in ("epyc-1p", "random:5"):
+        for machine, tables in (("epyc-1p", ()), ("random:5", ("--tables", 6))):
             for how in ((), ("--uncalibrated",)):
                 rows = self.audit("--machine", machine, "--collective", "gather", "--sizes", "2K,64K", "--transport", "shm",
-                                  "--tables", 6, *how)["rows"]
+                                  *tables, *how)["rows"]
                 choices[machine, how] = [(row["price"]["algorithm"], row["price"]["chunk"]) for row in rows]
         self.assertEqual(choices["epyc-1p", ()], choices["epyc-1p", ("--uncalibrated",)])
         self.assertNotEqual(choices["random:5", ()], choices["random:5", ("--uncalibrated",)])
@@ -65,6 +65,7 @@ class Choice(Case):
             (["--machine", "random:1", "-n", 4], "leave it out"),
             (["--machine", "all", "-n", 4], "name one instead of all"),
             (["--machine", "epyc-1p", "-n", 33], "32 cores"),
+            (["--machine", "epyc-1p", "--tables", 2], "--tables belongs to --machine random:SEED"),
             (["--machine", "epyc-1p", "--transport", "post"], "unknown value 'post'"),
             (["--machine", "nodea", "--transport", "cma"], "does not have it"),
         ):

@@ -23,7 +23,7 @@ using nlohmann::ordered_json;
 
 struct ChoiceOptions {
   std::string machine, collective = "all", sizes = "64,1K,16K,128K,1M,8M", transport = "all";
-  int ranks = 0, tables = 20, threads = 0, worst = 10;
+  int ranks = 0, tables = 0, threads = 0, worst = 10;
   bool json = false, times = false, uncalibrated = false;
 };
 

@@ -122,8 +122,9 @@ std::vector<AuditedMachine> audited_machines(const std::string& name, int ranks,
     if (error != std::errc() || last != name.data() + name.size() || last == first)
       throw usage(fmt::format("--machine {}: write random:SEED with a number as seed", name));
     if (ranks != 0) throw usage("--ranks: tables drawn at random have ranks of their own; leave it out");
-    return random_machines(seed, random_tables, sizes);
+    return random_machines(seed, random_tables == 0 ? 20 : random_tables, sizes);
   }
+  if (random_tables != 0) throw usage("--tables belongs to --machine random:SEED; leave it out");
   if (name == "all" && ranks != 0) throw usage("--ranks belongs to one machine; name one instead of all");
   std::vector<AuditedMachine> made;
   for (const Named& paper : papers) {

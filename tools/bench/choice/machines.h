@@ -19,8 +19,8 @@ struct AuditedMachine {
 };
 
 // Returns the machines of a name: "all" stands for the seven machines of more than two cores that papers describe,
-// "random:SEED" for `random_tables` tables drawn at random, and any other name for one machine or the file of a table.
-// ranks = 0: as many ranks as the paper uses, or one on each core. Throws Failure or usage.
+// "random:SEED" for `random_tables` tables drawn at random (0: 20), and any other name for one machine or the file of a
+// table. ranks = 0: as many ranks as the paper uses, or one on each core. Throws Failure or usage.
 std::vector<AuditedMachine> audited_machines(const std::string& name, int ranks, int random_tables,
                                              const std::vector<size_t>& sizes);
 

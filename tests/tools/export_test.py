@@ -193,7 +193,10 @@ class Anywhere(Exported):
         self.expect_error(2, "", "export")
         self.expect_error(1, "'epic'", "export", "openmpi", "--machine", "epic")
         self.expect_error(2, "--ranks", "export", "openmpi", "--ranks", "1")
-        self.expect_error(1, "cannot write", "export", "ucc", "--output", "/nowhere/file")
+        self.expect_error(1, "cannot write --output /nowhere/file: No such file or directory; name a file in a directory",
+                          "export", "ucc", "--output", "/nowhere/file")
+        self.expect_error(1, "cannot write --output /dev/full: No space left on device; free some space",
+                          "export", "ucc", "--output", "/dev/full")
 
 
 if __name__ == "__main__":

@@ -198,7 +198,7 @@ class Report(Case):
         self.expect_error(1, "its first line is not '# libcoll auto-tuning 1: PROCESSOR'", "report", "--json", "--tuned", self.file("z", "{}"))
         one = self.file("stats.json", report_data.statistics(0, 1))
         self.expect_error(1, "two files are of rank 0", "report", "--json", "--stats", one, one)
-        self.expect_error(1, "cannot write -o /nowhere/r.html", "report", "-o", "/nowhere/r.html", *TWO_CORES)
+        self.expect_error(1, "cannot write -o /nowhere/r.html: No such file", "report", "-o", "/nowhere/r.html", *TWO_CORES)
 
     def test_a_page_is_made_from_data(self):
         page, again = self.folder / "a.html", self.folder / "b.html"

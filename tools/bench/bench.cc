@@ -28,6 +28,7 @@
 #include "tools/common/first_problem.h"
 #include "tools/common/launch.h"
 #include "tools/common/look_through.h"
+#include "tools/common/output_file.h"
 #include "tools/common/progress.h"
 #include "tools/common/shared_memory.h"
 #include "tools/common/text.h"
@@ -303,7 +304,7 @@ class Bench {
 
   int run() {
     Environment environment = environment_of(options_);
-    if (!options_.trace.empty()) check_trace_file(options_.trace);
+    if (!options_.trace.empty()) check_writable("--trace", options_.trace, true);
     Progress progress(tasks_.size());
     lockstep_ns_per_tick();  // measures the clock once, before the fork
     std::string problem = run_ranks(

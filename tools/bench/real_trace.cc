@@ -12,22 +12,11 @@
 
 #include "tools/command.h"
 #include "tools/common/json.h"
+#include "tools/common/output_file.h"
 
 namespace coll::tools {
 
 using nlohmann::ordered_json;
-
-void check_trace_file(const std::string& file) {
-  std::error_code error;
-  const std::filesystem::file_status before = std::filesystem::status(file, error);
-  const bool exists = std::filesystem::exists(before);
-  if (exists && !std::filesystem::is_regular_file(before))
-    throw Failure(fmt::format("cannot write --trace {}: it is not a regular file; name another one", file));
-  const bool writable = std::ofstream(file, std::ios::app).good();
-  if (!exists) std::filesystem::remove(file, error);
-  if (!writable)
-    throw Failure(fmt::format("cannot write --trace {}; name a file in a directory that you may write to", file));
-}
 
 void join_traces(const std::string& file, int ranks, size_t bytes) {
   ordered_json events = ordered_json::array();
@@ -60,11 +49,8 @@ void join_traces(const std::string& file, int ranks, size_t bytes) {
   gethostname(host, sizeof host - 1);
   const ordered_json about = {{"origin", "recorded"}, {"machine", host}, {"ranks", ranks}, {"bytes", bytes}};
   const ordered_json all = {{"displayTimeUnit", "ns"}, {"otherData", about}, {"traceEvents", events}};
-  std::ofstream out(file, std::ios::trunc);
   // The host name may contain any bytes: replace those that are not UTF-8.
-  out << all.dump(1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
-  out.close();
-  if (!out) throw Failure(fmt::format("cannot write --trace {}; is the disk full?", file));
+  write_file("--trace", file, all.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace coll::tools

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // collctl calibrate: measures this machine, fits the model's table, selects algorithms by it, and writes the table.
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include <fmt/chrono.h>
@@ -25,6 +22,7 @@
 #include "tools/command.h"
 #include "tools/command_line.h"
 #include "tools/common/launch.h"
+#include "tools/common/output_file.h"
 #include "tools/common/progress.h"
 #include "tools/common/text.h"
 
@@ -71,38 +69,6 @@ fs::path output_of(const CalibrateOptions& options, const model::Fingerprint& ru
   return fs::path(options.system ? directories.back() : directories.front()) / model::table_file_name(running);
 }
 
-// Checks that a file can be written, before minutes are spent on measuring. Creates missing directories only for the
-// default path: a missing directory of a path that the user gave is probably misspelt.
-void check_writable(const fs::path& path, const char* option, bool make_directories) {
-  std::error_code error;
-  if (make_directories) fs::create_directories(path.parent_path(), error);
-  const bool known = fs::exists(path);
-  if (known && !fs::is_regular_file(path))
-    throw Failure(fmt::format("cannot write {}: it is not a regular file; name another one", path.string()));
-  errno = 0;
-  std::ofstream file(path, std::ios::app);
-  const bool writable = file.good();
-  const int why = errno;
-  file.close();
-  if (!known) fs::remove(path, error);
-  if (!writable)
-    throw Failure(fmt::format("cannot write {}: {}; use {} FILE with a directory that you may write to", path.string(),
-                              strerror(why), option));
-}
-
-void write_file(const fs::path& path, const std::string& text) {
-  const bool is_new = !fs::exists(path);
-  std::ofstream file(path, std::ios::trunc);
-  file << text;
-  file.close();
-  if (file) return;
-  const int why = errno;
-  std::error_code error;
-  if (is_new) fs::remove(path, error);  // an incomplete file
-  throw Failure(fmt::format("cannot write {}: {}; free some space, or name a file on another disk", path.string(),
-                            strerror(why)));
-}
-
 // Keeps the previous table as FILE.old and notes what has changed.
 void write_output(Calibration& made) {
   model::Table before;
@@ -110,7 +76,7 @@ void write_output(Calibration& made) {
   if (made.had_table) made.changes = changes(before, made.model.table, made.model.precisions);
   std::error_code error;
   const fs::path fresh = made.output.string() + ".new";
-  write_file(fresh, model::write_table(made.model.table));
+  write_file("--output", fresh, model::write_table(made.model.table));
   if (fs::exists(made.output)) fs::rename(made.output, made.output.string() + ".old", error);
   if (!error) fs::rename(fresh, made.output, error);
   if (error) throw Failure(fmt::format("cannot replace {}: {}", made.output.string(), error.message()));
@@ -138,11 +104,14 @@ Calibration calibrate(const CalibrateOptions& options) {
   if (topo::Status status = topo::load_native(machine); !status.ok()) throw Failure(status.text());
   const model::Fingerprint running = model::fingerprint_of(machine);
   made.output = output_of(options, running);
-  check_writable(made.output, "--output", options.output.empty());
+  std::error_code ignored;
+  // A missing directory of a path that the user gave is probably misspelt.
+  if (options.output.empty()) fs::create_directories(made.output.parent_path(), ignored);
+  check_writable("--output", made.output, true);
   if (!options.rules.empty()) {
     if (fs::weakly_canonical(fs::absolute(options.rules)) == fs::weakly_canonical(fs::absolute(made.output)))
       throw Failure(fmt::format("--emit-rows and --output name the same file, {}; name two files", options.rules));
-    check_writable(options.rules, "--emit-rows", false);
+    check_writable("--emit-rows", options.rules, true);
   }
 
   MeasureTask task{.cpus = allowed_cpus(), .machine = machine, .quick = options.quick};
@@ -168,7 +137,7 @@ Calibration calibrate(const CalibrateOptions& options) {
                   made.seconds, options.quick ? " (--quick)" : "", made.measured.discarded + made.decisions.discarded,
                   made.measured.samples + made.decisions.samples);
   write_output(made);
-  if (!options.rules.empty()) write_file(options.rules, rules_text(table));
+  if (!options.rules.empty()) write_file("--emit-rows", options.rules, rules_text(table));
   return made;
 }
 

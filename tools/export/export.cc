@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include <fmt/format.h>
@@ -16,6 +15,7 @@
 #include "tools/common/call_options.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/machine.h"
+#include "tools/common/output_file.h"
 #include "tools/common/text.h"
 
 namespace coll::tools {
@@ -79,11 +79,7 @@ Exported exported(const ExportOptions& options) {
 
 int write(const ExportOptions& options, const std::string& text, const std::string& use) {
   if (options.output.empty()) return fmt::print("{}", text), exit_fine;
-  std::ofstream file(options.output, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file)
-    throw Failure("cannot write --output " + options.output + "; name a file in a directory that you may write to");
+  write_file("--output", options.output, text);
   fmt::print("{}\n", use);
   return exit_fine;
 }

@@ -2,7 +2,6 @@
 // collctl plan: prints messages, bytes and steps of one collective on a machine, real or described, and draws its plan.
 #include <bit>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include <fmt/format.h>
@@ -17,6 +16,7 @@
 #include "tools/common/call_options.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/machine.h"
+#include "tools/common/output_file.h"
 #include "tools/common/text.h"
 #include "tune/select.h"
 
@@ -250,11 +250,7 @@ void print(const PlanOptions& options, const Answer& answer) {
 }
 
 void write_svg(const PlanOptions& options, const Answer& answer) {
-  std::ofstream file(options.svg, std::ios::trunc);
-  file << plan::draw_svg(answer.plan, answer.shape(), answer.element_bytes, answer.access);
-  file.close();
-  if (!file)
-    throw Failure(fmt::format("cannot write --svg {}; name a file in a directory that you may write to", options.svg));
+  write_file("--svg", options.svg, plan::draw_svg(answer.plan, answer.shape(), answer.element_bytes, answer.access));
 }
 
 int plan_command(const PlanOptions& options) {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // collctl report: writes a page that shows the machine, the choices, a job, an operation and benchmarks.
-#include <cstdio>
 #include <ctime>
-#include <fstream>
 #include <memory>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "coll/coll.h"
 #include "model/machines.h"
@@ -15,6 +12,7 @@
 #include "tools/command_line.h"
 #include "tools/common/assumed.h"
 #include "tools/common/call_options.h"
+#include "tools/common/output_file.h"
 #include "tools/common/progress.h"
 #include "tools/report/page.h"
 #include "tools/report/report.h"
@@ -139,11 +137,7 @@ ordered_json gather(const ReportOptions& options) {
 void check_output(const std::string& file) {
   if (file.empty()) return;
   if (const std::string problem = report::page_problem(); !problem.empty()) throw Failure("-o: " + problem);
-  const bool existed = access(file.c_str(), F_OK) == 0;
-  const bool writable = std::ofstream(file, std::ios::app).good();
-  if (!existed) std::remove(file.c_str());
-  if (!writable)
-    throw Failure(fmt::format("cannot write -o {}; name a file in a directory that you may write to", file));
+  check_writable("-o", file);
 }
 
 // Reads the output of another collctl report --json, perhaps of another machine.
@@ -162,12 +156,7 @@ int report_command(const ReportOptions& options) {
   // Names in files may contain any bytes: replace those that are not UTF-8.
   const ordered_json data = options.from.empty() ? gather(options) : read_report(options.from);
   const std::string json = data.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  if (!options.output.empty()) {
-    std::ofstream file(options.output, std::ios::trunc);
-    file << report::page_with(json);
-    file.close();
-    if (!file) throw Failure(fmt::format("cannot write -o {}; is the disk full?", options.output));
-  }
+  if (!options.output.empty()) write_file("-o", options.output, report::page_with(json));
   if (options.json) fmt::print("{}\n", json);
   return exit_fine;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // collctl simulate: runs one plan in virtual time, on any described machine.
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 #include "tools/common/call_options.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/machine.h"
+#include "tools/common/output_file.h"
 #include "tools/common/text.h"
 
 namespace coll::tools {
@@ -153,17 +153,12 @@ void print(const SimulateOptions& options, const Simulated& made) {
 int simulate(const SimulateOptions& options) {
   const Simulated made = simulated(options);
   if (!options.trace.empty()) {
-    std::ofstream file(options.trace, std::ios::trunc);
     const ordered_json about = {{"origin", "simulated"},
                                 {"machine", made.machine.table.name},
                                 {"ranks", made.plan.ranks},
                                 {"bytes", made.bytes},
                                 {"transport", options.transport}};
-    file << sim::chrome_trace(made.plan, made.run, about.dump());
-    file.close();
-    if (!file)
-      throw Failure(
-          fmt::format("cannot write --trace {}; name a file in a directory that you may write to", options.trace));
+    write_file("--trace", options.trace, sim::chrome_trace(made.plan, made.run, about.dump()));
   }
   if (options.json) return fmt::print("{}\n", to_json(options, made).dump(2)), exit_fine;
   print(options, made);

@@ -3,9 +3,6 @@
 #include "tools/bench/contention/contention.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <memory>
 
 #include <fmt/format.h>
@@ -17,6 +14,7 @@
 #include "tools/command.h"
 #include "tools/command_line.h"
 #include "tools/common/launch.h"
+#include "tools/common/output_file.h"
 #include "tools/common/progress.h"
 #include "tools/common/text.h"
 #include "transport/shared_file.h"
@@ -141,17 +139,9 @@ void print_table(const ContentionTask& task, const ContentionResult& result) {
   fmt::print("{}\n", wrapped(note, 0));
 }
 
-void write_record(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text << "\n";
-  file.close();
-  if (!file)
-    throw Failure(fmt::format("cannot write --record {}: {}; name a file in a directory that you may write to", path,
-                              std::strerror(errno)));
-}
-
 int contention_command(const ContentionOptions& options) {
   const ContentionTask task = task_of(options);
+  if (!options.record.empty()) check_writable("--record", options.record);
   std::unique_ptr<Progress> progress;
   const ContentionResult result = measure_contention(task, [&](size_t done, size_t all) {
     if (progress == nullptr) progress = std::make_unique<Progress>(all);
@@ -159,7 +149,7 @@ int contention_command(const ContentionOptions& options) {
   });
   progress.reset();
   const std::string json = to_json(task, result).dump(2);
-  if (!options.record.empty()) write_record(options.record, json);
+  if (!options.record.empty()) write_file("--record", options.record, json + "\n");
   if (options.json) fmt::print("{}\n", json);
   else print_table(task, result);
   if (result.wrong != 0) throw Failure(fmt::format("{} bytes are wrong; please report this", result.wrong));

@@ -148,8 +148,9 @@ class Request {
   bool persistent_;
   std::atomic<State> state_ = State::idle;  // any thread may advance it
   coll_status status_ = COLL_OK;
-  unsigned queue_ = 0;                                                // the queue of the last start
-  std::array<std::shared_ptr<exec::Bound>, request_channels> bound_;  // by channel, bound on first use
+  unsigned queue_ = 0;                    // the queue of the last start
+  bool has_queue_ = false;                // persistent: started before, so that the next start uses the same queue
+  std::shared_ptr<exec::Bound> bound_;    // bound by the first start, or by the last one if the call is auto-tuned
   const exec::Bound* running_ = nullptr;  // null: queued; its tune::Cell has not chosen a plan
   // If the call is auto-tuned: its cell, its number in that cell, its candidate, and when it began.
   tune::Cell* cell_ = nullptr;

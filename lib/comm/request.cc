@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Non-blocking and persistent collectives. Requests are assigned to the channels round-robin in the order in which they
-// are started, which is the same on every rank. On one channel they run one after the other.
+// are started first, which is the same on every rank. On one channel they run one after the other. A persistent request
+// keeps its channel: it runs once at a time, and would bind a plan to each channel and touch the staging of all.
 #include <new>
 
 #include "comm/comm.h"
@@ -60,7 +61,7 @@ coll_status Comm::start(Request& request) {
     request.state_ = Request::State::complete;
     return COLL_OK;
   }
-  const unsigned turn = next_queue_ % request_channels;
+  const unsigned turn = request.has_queue_ ? request.queue_ : next_queue_ % request_channels;
   request.queue_ = turn;
   request.running_ = nullptr;
   if (call.exchange == nullptr) {
@@ -70,21 +71,21 @@ coll_status Comm::start(Request& request) {
       request.number_ = request.cell_->started++;
       if (prepare_tuned(request, false) == Readiness::failed) return request.status_;
     } else {
-      std::shared_ptr<exec::Bound>& bound = request.bound_[turn];
-      if (bound == nullptr) {
+      if (request.bound_ == nullptr) {
         const BoundEntry* entry;
         coll_status status = bound_for(call, int(turn) + 1, 0, entry);
         if (status != COLL_OK) return status;
-        bound = entry->bound;
+        request.bound_ = entry->bound;
       }
-      equip(request, bound);
+      equip(request, request.bound_);
     }
   }
   if (stats::wanted()) [[unlikely]]
     request.started_ = began, request.call_.function = stats::function();
   queues_[turn].requests.push_back(&request);
   // From here on nothing throws. A start that failed above has not advanced next_queue_, as it has not on the peers.
-  next_queue_++;
+  if (!request.has_queue_) next_queue_++;
+  request.has_queue_ = request.persistent_;
   request.keeps_ = shared_from_this();
   request.state_ = Request::State::queued;
   outstanding_++;

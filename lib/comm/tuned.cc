@@ -248,7 +248,7 @@ Comm::Readiness Comm::prepare_tuned(Request& request, bool at_head) {
   const BoundEntry* entry;
   request.status_ = bound_for(request.call_, channel, request.turn_.candidate, entry);
   if (request.status_ != COLL_OK) return Readiness::failed;
-  equip(request, request.bound_[request.queue_] = entry->bound);
+  equip(request, request.bound_ = entry->bound);
   return Readiness::ready;
 }
 

@@ -62,6 +62,8 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
     }
   compile_loops();
   if (stages_here_) find_stored_first(channel.team->rank);
+  fills_staging_ =
+      stages_here_ && (!plan.irregular || std::max(sizes_[0].bytes(), sizes_[1].bytes()) >= plan.staging_bytes);
 }
 
 void Bound::compile_loops() {

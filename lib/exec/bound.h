@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -90,8 +91,10 @@ class Bound {
   size_t element_bytes() const { return element_bytes_; }
   plan::AccessMode access_mode() const { return access_mode_; }
   uint64_t last_value() const { return last_value_; }
-  // True if this rank or a peer stores to this rank's staging, unless all its views are direct.
-  bool stages_here() const { return stages_here_; }
+  // True if this rank or a peer stores to this rank's staging, unless all its views are direct, and the data can fill
+  // it, so that all its pages are touched at once. The slots of an irregular plan are as long as the longest pieces that
+  // it is made for: of a few short pieces each, one page is stored to.
+  bool fills_staging() const { return fills_staging_; }
   // True if this rank stores data that other ranks read, staged or not.
   bool stores_shared() const { return stores_shared_; }
   // Parts of its own staging that this rank stores to first: as much as is worth prefetching for write.
@@ -105,6 +108,8 @@ class Bound {
     size_t piece_bytes = 0;      // the longest block, or the vector
     size_t span_bytes = 0;       // the whole buffer; 0 (unknown) for blocks of an irregular plan
     std::vector<size_t> blocks;  // bytes of each block of an irregular plan
+
+    size_t bytes() const { return std::accumulate(blocks.begin(), blocks.end(), span_bytes); }
   };
   const BufferSize& size(plan::Buffer buffer) const { return sizes_[buffer == plan::Buffer::recv]; }
 
@@ -121,7 +126,7 @@ class Bound {
   size_t block_bytes_;  // of a regular plan
   plan::AccessMode access_mode_;
   bool stream_;
-  bool stages_here_ = false, stores_shared_ = false;
+  bool stages_here_ = false, fills_staging_ = false, stores_shared_ = false;
   std::vector<Stored> stored_first_;
   BufferSize sizes_[2];
   std::vector<plan::Geometry> geometry_;

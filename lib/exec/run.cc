@@ -45,7 +45,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   }
   status_ = channel.begin(bound.plan().staging_bytes, &staging_offset_);
   if (status_ != COLL_OK) return status_;
-  if (bound.stages_here()) channel.touch_staging(bound.plan().staging_bytes);
+  if (bound.fills_staging()) channel.touch_staging(bound.plan().staging_bytes);
   for (RemoteStep& step : remote_steps_) over(step);
   lanes_left_ = 0;
   for (const BoundLane& lane : bound.lanes()) {

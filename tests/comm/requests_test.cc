@@ -3,8 +3,10 @@
 #include <tuple>
 
 #include "comm/requests.h"
+#include "resident_memory.h"
 
 using namespace ranks;
+using coll::test::resident_shared_bytes;
 
 namespace {
 
@@ -93,6 +95,31 @@ TEST(Requests, ActiveOnesAreNeitherStartedNorFreed) {
     RANK_CHECK(c, coll_wait(&again) == COLL_OK);  // an inactive one is complete
     RANK_CHECK(c, coll_request_free(again) == COLL_OK);
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// A program may have many persistent requests. One uses the staging of one channel, and of that what its pieces need:
+// the slots for pieces of unknown length, 1 to 4 MiB, would be touched in two halves of four channels.
+TEST(Requests, APersistentOneWithShortPiecesTouchesLittleMemory) {
+  run_processes(10, [](Context& c) {
+    coll_comm* comm = c.comm();
+    const size_t ranks = size_t(c.ranks);
+    const std::vector<size_t> counts(ranks, 1);
+    std::vector<size_t> displs(ranks);
+    for (size_t r = 0; r < ranks; r++) displs[r] = r;
+    std::vector<int> in(ranks), out(ranks);
+    coll_request* request = nullptr;
+    RANK_CHECK(c, coll_alltoallv_init(in.data(), counts.data(), displs.data(), out.data(), counts.data(), displs.data(),
+                                      COLL_INT, comm, &request) == COLL_OK);
+    RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
+    const size_t before = resident_shared_bytes();
+    for (int round = 0; round < 10 && !c.failed(); round++) {
+      for (size_t r = 0; r < ranks; r++) in[r] = round * 100 + c.rank * 10 + int(r);
+      RANK_CHECK(c, coll_start(request) == COLL_OK && coll_wait(&request) == COLL_OK);
+      for (size_t r = 0; r < ranks; r++) RANK_CHECK(c, out[r] == round * 100 + int(r) * 10 + c.rank);
+    }
+    RANK_CHECK(c, resident_shared_bytes() < before + (size_t(1) << 20));
+    RANK_CHECK(c, coll_request_free(request) == COLL_OK && coll_comm_free(comm) == COLL_OK);
   });
 }
 

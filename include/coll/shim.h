@@ -98,6 +98,13 @@ void coll_log_next_name(const char *name);
 int coll_progress_moves(void);
 
 /*
+ * For a callback of coll_comm_set_progress(), in the thread that called it: other work moved, and more is likely to
+ * follow soon. The waiting rank then looks again before it sleeps.
+ * Local. Errors: none. Thread safety: full.
+ */
+void coll_progress_moved(void);
+
+/*
  * Writes the statistics that COLL_STATS asks for at once, as those of `rank`, instead of at the end of the process.
  * Does nothing if COLL_STATS is not set. `rank` is the number that stands for %r in the file's name; without %r, only
  * rank 0 writes.

@@ -217,6 +217,8 @@ coll_status coll_progress(void) {
   });
 }
 
+void coll_progress_moved(void) { coll::exec::others_moved = true; }
+
 int coll_progress_moves(void) {
   bool moved = false;
   guarded([&] {

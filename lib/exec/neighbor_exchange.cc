@@ -6,6 +6,7 @@
 #include <new>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "exec/neighbor_exchange_table.h"
 #include "exec/wait.h"
@@ -399,9 +400,10 @@ coll_status NeighborExchange::finish() {
       case Run::Progress::blocked: break;
     }
     const sync::WaitStage stage = wait.pause([this] { return awaited().rank; });
-    const bool look = wait.rounds() % rounds_between_looks == 0 || stage == sync::WaitStage::block;
+    const bool look = wait.looks() || stage == sync::WaitStage::block;
     if (look && team.progress_others != nullptr) team.progress_others(team.progress_context);
-    if (!idle(stage)) return status_;
+    if (stage == sync::WaitStage::block && std::exchange(others_moved, false)) wait.keep_awake();
+    else if (!idle(stage)) return status_;
   }
 }
 

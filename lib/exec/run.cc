@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "exec/wait.h"
 #include "sync/clock.h"
@@ -120,9 +121,10 @@ coll_status Run::finish() {
       if (status_ != COLL_OK) return lanes_left_ = 0, status_;
     } else {
       const sync::WaitStage stage = wait.pause([this] { return awaited().rank; });
-      const bool look = wait.rounds() % rounds_between_looks == 0 || stage == sync::WaitStage::block;
+      const bool look = wait.looks() || stage == sync::WaitStage::block;
       if (look && team.progress_others != nullptr) team.progress_others(team.progress_context);
-      if (!idle(stage)) return status_;
+      if (stage == sync::WaitStage::block && std::exchange(others_moved, false)) wait.keep_awake();
+      else if (!idle(stage)) return status_;
     }
   }
 }

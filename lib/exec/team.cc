@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <utility>
+
 #include "exec/wait.h"
 
 namespace coll::exec {
@@ -67,12 +69,13 @@ coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t valu
   for (;;) {
     if (sync::is_posted(sequence, value)) return COLL_OK;
     const sync::WaitStage stage = wait.pause([of_rank] { return of_rank; });
-    if (progress_others != nullptr && wait.rounds() % rounds_between_looks == 0) progress_others(progress_context);
+    if (progress_others != nullptr && wait.looks()) progress_others(progress_context);
     if (stage == sync::WaitStage::spin) continue;
     if (will_never_post(sequence, value, of_rank)) return fail(), COLL_ERR_PEER_DIED;
     if (stage != sync::WaitStage::block) continue;
     if (progress_others != nullptr) progress_others(progress_context);
-    sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : wait.next_sleep_us());
+    if (std::exchange(others_moved, false)) wait.keep_awake();
+    else sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : wait.next_sleep_us());
   }
 }
 

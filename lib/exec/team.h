@@ -28,6 +28,9 @@ namespace coll::exec {
 // A spinning rank advances other operations once in so many rounds. A yielding rank also checks after each yield
 // whether the awaited rank is alive: a yield can last a time slice of every other rank on the core, a check takes less.
 inline constexpr uint32_t rounds_between_looks = 64;
+// Set by Team::progress_others in the waiting thread: other work of the program moved, and more of it is likely to follow
+// before a sleep would end.
+inline constinit thread_local bool others_moved = false;
 // A sleep for one flag while something else may come first: another lane, another operation, another library.
 inline constexpr uint32_t nap_us = 200;
 

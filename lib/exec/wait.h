@@ -32,7 +32,18 @@ class Wait {
   uint32_t rounds() const { return backoff_.rounds(); }
   uint32_t next_sleep_us() { return backoff_.next_sleep_us(); }
   // Starts the next wait; call it when the awaited event has come.
-  void again() { backoff_ = sync::Backoff(first(team_)), decided_ = team_.oversubscribed, beside_ = false; }
+  void again() {
+    backoff_ = sync::Backoff(first(team_));
+    decided_ = team_.oversubscribed;
+    beside_ = awake_ = false;
+  }
+  // Whether to call Team::progress_others after this pause.
+  bool looks() const { return awake_ || backoff_.rounds() % rounds_between_looks == 0; }
+  // Instead of a sleep, after others_moved: yields for about as long as a nap takes, even if that runs no other process.
+  void keep_awake() {
+    backoff_ = sync::Backoff(sync::SpinPolicy{.spins = 0, .yields = 4 * rounds_between_looks});
+    decided_ = awake_ = true;
+  }
 
  private:
   // If each rank could have a core of its own, spin for about a microsecond: an event that takes longer may come from a
@@ -73,6 +84,7 @@ class Wait {
   sync::Backoff backoff_;
   bool decided_ = team_.oversubscribed;  // the policy no longer depends on the awaited rank's core
   bool beside_ = false;                  // the awaited rank was last seen on this core
+  bool awake_ = false;                   // since keep_awake()
 };
 
 }  // namespace coll::exec

@@ -4,6 +4,8 @@
 #include "mpi/library.h"
 #include "mpi/progress.h"
 
+#include <coll/shim.h>
+
 #include <atomic>
 #include <dlfcn.h>
 
@@ -76,7 +78,9 @@ bool hook_ucx() {
 extern "C" [[gnu::visibility("default")]] unsigned ucp_worker_progress(void *worker) {
   static const WorkerProgress next = next_worker_progress();
   if (has_hook.load(std::memory_order_acquire)) run_hook();
-  return next(worker);
+  const unsigned events = next(worker);
+  if (events != 0) coll_progress_moved();
+  return events;
 }
 
 #endif

@@ -123,4 +123,36 @@ TEST(Shim, SizesOfCallsWithCountsAreBytes) {
   });
 }
 
+// A target of one-sided communication that waits in a barrier serves its peers in the callback: between naps of 200 us
+// each access would take as long. Other load may take the core from a rank that yields, hence several attempts.
+TEST(Shim, ARankWhoseOtherWorkMovesDoesNotSleep) {
+  run_processes(2, [](Context& c) {
+    struct Other {
+      int64_t calls = 0;
+      bool moves = false;
+    } other;
+    const auto callback = [](void* context) {
+      auto* const of = static_cast<Other*>(context);
+      of->calls++;
+      if (of->moves) coll_progress_moved();
+    };
+    coll_comm* comm = c.comm();
+    RANK_CHECK(c, coll_comm_set_progress(comm, callback, &other) == COLL_OK);
+    const auto calls_in_a_wait = [&](bool moves) {
+      other = {.calls = 0, .moves = moves};
+      if (c.rank == 1) usleep(50'000);
+      RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
+      return other.calls;
+    };
+    uint32_t enough = 0;
+    for (int attempt = 0; attempt < 20 && enough == 0 && !c.failed(); attempt++) {
+      const int64_t asleep = calls_in_a_wait(false), awake = calls_in_a_wait(true);
+      enough = awake > 4 * asleep;
+      RANK_CHECK(c, coll_bcast(&enough, 1, COLL_UINT32, 0, comm) == COLL_OK);
+    }
+    RANK_CHECK(c, enough == 1);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
 }  // namespace

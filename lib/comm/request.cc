@@ -3,7 +3,6 @@
 // are started first, which is the same on every rank. On one channel they run one after the other. A persistent request
 // keeps its channel: it runs once at a time, and would bind a plan to each channel and touch the staging of all.
 #include <new>
-#include <utility>
 
 #include "comm/comm.h"
 #include "comm/long_buffers.h"
@@ -292,10 +291,7 @@ coll_status Comm::wait_now(Request& request) {
     if (stage == sync::WaitStage::spin) continue;
     const exec::AwaitedPost post = look_after_peers(request);
     if (stage != sync::WaitStage::block || !request.active()) continue;
-    if (std::exchange(exec::others_moved, false)) {
-      wait.keep_awake();
-      continue;
-    }
+    if (wait.stays_awake()) continue;
     // Other threads may lock the communicator during the sleep. Without a known post, another thread holds the lock, or
     // the request waits for one that another channel serves.
     if (post.sequence != nullptr) team_.sleep(*post.sequence, post.value, post.rank, exec::nap_us);

@@ -49,10 +49,11 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
     geometry_.push_back(plan::Geometry::bind(range, options.shape, options.element_bytes));
   const plan::Program& program = plan.program(channel.team->rank);
   locations_.reserve(program.operands.size());
+  bool stages_here = false;  // this rank or a peer stores to this rank's staging, unless all its views are direct
   for (const plan::Operand& operand : program.operands) {
     locations_.push_back(locate(operand, channel));
     const Location& at = locations_.back();
-    stages_here_ |= at.where == Location::Where::view && at.rank == channel.team->rank;
+    stages_here |= at.where == Location::Where::view && at.rank == channel.team->rank;
   }
   lanes_.resize(program.lanes.size());
   for (size_t l = 0; l < lanes_.size(); l++)
@@ -61,9 +62,9 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
       stores_shared_ |= lanes_[l].code.back().shared != 0;
     }
   compile_loops();
-  if (stages_here_) find_stored_first(channel.team->rank);
+  if (stages_here) find_stored_first(channel.team->rank);
   fills_staging_ =
-      stages_here_ && (!plan.irregular || std::max(sizes_[0].bytes(), sizes_[1].bytes()) >= plan.staging_bytes);
+      stages_here && (!plan.irregular || std::max(sizes_[0].bytes(), sizes_[1].bytes()) >= plan.staging_bytes);
 }
 
 void Bound::compile_loops() {

@@ -126,7 +126,7 @@ class Bound {
   size_t block_bytes_;  // of a regular plan
   plan::AccessMode access_mode_;
   bool stream_;
-  bool stages_here_ = false, fills_staging_ = false, stores_shared_ = false;
+  bool fills_staging_ = false, stores_shared_ = false;
   std::vector<Stored> stored_first_;
   BufferSize sizes_[2];
   std::vector<plan::Geometry> geometry_;

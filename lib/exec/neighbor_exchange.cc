@@ -6,7 +6,6 @@
 #include <new>
 #include <numeric>
 #include <optional>
-#include <utility>
 
 #include "exec/neighbor_exchange_table.h"
 #include "exec/wait.h"
@@ -402,8 +401,8 @@ coll_status NeighborExchange::finish() {
     const sync::WaitStage stage = wait.pause([this] { return awaited().rank; });
     const bool look = wait.looks() || stage == sync::WaitStage::block;
     if (look && team.progress_others != nullptr) team.progress_others(team.progress_context);
-    if (stage == sync::WaitStage::block && std::exchange(others_moved, false)) wait.keep_awake();
-    else if (!idle(stage)) return status_;
+    if (stage == sync::WaitStage::block && wait.stays_awake()) continue;
+    if (!idle(stage)) return status_;
   }
 }
 

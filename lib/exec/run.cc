@@ -5,7 +5,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <utility>
 
 #include "exec/wait.h"
 #include "sync/clock.h"
@@ -123,8 +122,8 @@ coll_status Run::finish() {
       const sync::WaitStage stage = wait.pause([this] { return awaited().rank; });
       const bool look = wait.looks() || stage == sync::WaitStage::block;
       if (look && team.progress_others != nullptr) team.progress_others(team.progress_context);
-      if (stage == sync::WaitStage::block && std::exchange(others_moved, false)) wait.keep_awake();
-      else if (!idle(stage)) return status_;
+      if (stage == sync::WaitStage::block && wait.stays_awake()) continue;
+      if (!idle(stage)) return status_;
     }
   }
 }

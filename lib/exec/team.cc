@@ -3,8 +3,6 @@
 
 #include <sched.h>
 
-#include <utility>
-
 #include "exec/wait.h"
 
 namespace coll::exec {
@@ -74,8 +72,8 @@ coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t valu
     if (will_never_post(sequence, value, of_rank)) return fail(), COLL_ERR_PEER_DIED;
     if (stage != sync::WaitStage::block) continue;
     if (progress_others != nullptr) progress_others(progress_context);
-    if (std::exchange(others_moved, false)) wait.keep_awake();
-    else sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : wait.next_sleep_us());
+    if (!wait.stays_awake())
+      sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : wait.next_sleep_us());
   }
 }
 

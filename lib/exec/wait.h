@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "exec/team.h"
 #include "sync/backoff.h"
@@ -29,7 +30,6 @@ class Wait {
       return stage;
     return decide(awaited());
   }
-  uint32_t rounds() const { return backoff_.rounds(); }
   uint32_t next_sleep_us() { return backoff_.next_sleep_us(); }
   // Starts the next wait; call it when the awaited event has come.
   void again() {
@@ -39,10 +39,12 @@ class Wait {
   }
   // Whether to call Team::progress_others after this pause.
   bool looks() const { return awake_ || backoff_.rounds() % rounds_between_looks == 0; }
-  // Instead of a sleep, after others_moved: yields for about as long as a nap takes, even if that runs no other process.
-  void keep_awake() {
+  // Call it before a sleep. If others_moved, returns true instead: the wait goes on with yields for about as long as a
+  // nap takes, even if they run no other process.
+  bool stays_awake() {
+    if (!std::exchange(others_moved, false)) return false;
     backoff_ = sync::Backoff(sync::SpinPolicy{.spins = 0, .yields = 4 * rounds_between_looks});
-    decided_ = awake_ = true;
+    return decided_ = awake_ = true;
   }
 
  private:
@@ -84,7 +86,7 @@ class Wait {
   sync::Backoff backoff_;
   bool decided_ = team_.oversubscribed;  // the policy no longer depends on the awaited rank's core
   bool beside_ = false;                  // the awaited rank was last seen on this core
-  bool awake_ = false;                   // since keep_awake()
+  bool awake_ = false;                   // since stays_awake()
 };
 
 }  // namespace coll::exec

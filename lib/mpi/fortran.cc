@@ -38,13 +38,13 @@ void op_free(Next next, Int *op, Int *ierror) {
   if (succeeds(next, ierror, op)) remove_operation(handle);
 }
 
-// MPI_IPROBE and MPI_IMPROBE. In every compiler .false. is 0.
+// MPI_IPROBE, MPI_IMPROBE and MPI_WIN_TEST. In every compiler .false. is 0.
 template <typename Next, typename... Arguments>
-void probe(Next next, const Int *flag, Int *ierror, Arguments... arguments) {
+void poll(Since kind, Next next, const Int *flag, Int *ierror, Arguments... arguments) {
   Int error = MPI_SUCCESS;
   next(arguments..., &error);
   if (error == MPI_SUCCESS)
-    after_probe(*flag != 0, [&] {
+    after_poll(kind, *flag != 0, [&] {
       next(arguments..., &error);
       return error != MPI_SUCCESS || *flag != 0;
     });
@@ -209,11 +209,14 @@ COLL_FORTRAN_WITHOUT_BUFFER(op_create, OP_CREATE, (void (*function)(), Int *comm
 COLL_FORTRAN_WITHOUT_BUFFER(op_free, OP_FREE, (Int * op, Int *ierror), op_free(next, op, ierror))
 
 COLL_FORTRAN_WITHOUT_BUFFER(iprobe, IPROBE, (Int * source, Int *tag, Int *comm, Int *flag, Int *status, Int *ierror),
-                            probe(next, flag, ierror, source, tag, comm, flag, status))
+                            poll(since_probe, next, flag, ierror, source, tag, comm, flag, status))
 
 COLL_FORTRAN_WITHOUT_BUFFER(improbe, IMPROBE,
                             (Int * source, Int *tag, Int *comm, Int *flag, Int *message, Int *status, Int *ierror),
-                            probe(next, flag, ierror, source, tag, comm, flag, message, status))
+                            poll(since_probe, next, flag, ierror, source, tag, comm, flag, message, status))
+
+COLL_FORTRAN_WITHOUT_BUFFER(win_test, WIN_TEST, (Int * window, Int *flag, Int *ierror),
+                            poll(since_window_test, next, flag, ierror, window, flag))
 
 #define COLL_FORTRAN_SEND(name, NAME, note)                                                                       \
   COLL_FORTRAN_WITH_BUFFER(                                                                                       \

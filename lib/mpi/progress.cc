@@ -7,9 +7,8 @@
 
 namespace coll::shim {
 
-constinit std::atomic<bool> served_since_probe{false};
-constinit std::atomic<bool> served_since_buffered_send{false};
-constinit std::atomic<bool> found_since_served{false};
+constinit std::atomic<unsigned> served_since{0};
+constinit std::atomic<unsigned> found_since_served{0};
 constinit std::atomic<bool> sent_since_barrier{false};
 
 // Reading the status of an incomplete request drives the progress of both libraries. (A probe does not: on a

@@ -160,14 +160,24 @@ int MPI_Op_free(MPI_Op *op) {
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
   const auto probe = [&] { return mpi_library().next.Iprobe(source, tag, comm, flag, status); };
   int result = probe();
-  if (result == MPI_SUCCESS) after_probe(*flag != 0, [&] { return (result = probe()) != MPI_SUCCESS || *flag != 0; });
+  if (result == MPI_SUCCESS)
+    after_poll(since_probe, *flag != 0, [&] { return (result = probe()) != MPI_SUCCESS || *flag != 0; });
   return result;
 }
 
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
   const auto probe = [&] { return mpi_library().next.Improbe(source, tag, comm, flag, message, status); };
   int result = probe();
-  if (result == MPI_SUCCESS) after_probe(*flag != 0, [&] { return (result = probe()) != MPI_SUCCESS || *flag != 0; });
+  if (result == MPI_SUCCESS)
+    after_poll(since_probe, *flag != 0, [&] { return (result = probe()) != MPI_SUCCESS || *flag != 0; });
+  return result;
+}
+
+int MPI_Win_test(MPI_Win window, int *flag) {
+  const auto test = [&] { return mpi_library().next.Win_test(window, flag); };
+  int result = test();
+  if (result == MPI_SUCCESS)
+    after_poll(since_window_test, *flag != 0, [&] { return (result = test()) != MPI_SUCCESS || *flag != 0; });
   return result;
 }
 

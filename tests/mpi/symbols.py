@@ -10,8 +10,8 @@ COLLECTIVES = ["Barrier", "Bcast", "Reduce", "Allreduce", "Reduce_scatter", "Red
                "Neighbor_alltoallw"]
 STARTED = [f"I{name.lower()}" for name in COLLECTIVES]
 OTHERS = ["Alloc_mem", "Free_mem", "Op_create", "Op_free", "Init", "Init_thread", "Finalize", "Comm_free",
-          "Comm_disconnect", "Intercomm_merge", "Iprobe", "Improbe", "Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany",
-          "Testsome", "Start", "Startall", "Request_free", "Cancel"]
+          "Comm_disconnect", "Intercomm_merge", "Iprobe", "Improbe", "Win_test", "Wait", "Waitall", "Waitany",
+          "Waitsome", "Test", "Testall", "Testany", "Testsome", "Start", "Startall", "Request_free", "Cancel"]
 PERSISTENT = [f"{name}_init" for name in COLLECTIVES]
 SENDS = ["Isend", "Issend", "Irsend", "Ibsend", "Bsend"]
 ALLOCATOR = {"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",

@@ -18,9 +18,9 @@ namespace coll::shim {
 
 namespace {
 
-constexpr long calls_before_vote = 4;  // calls that a program may start until the votes have arrived
-constexpr int most_at_once = 32;       // agreements of this process at once, each with a thread
-constexpr int tags = 1 << 15;          // the tags that every MPI library supports
+constexpr long starts_before_vote = 4;  // starts that a program may make until the votes have arrived
+constexpr int most_at_once = 32;        // agreements of this process at once, each with a thread
+constexpr int tags = 1 << 15;           // the tags that every MPI library supports
 
 std::mutex all_mutex;
 std::vector<std::shared_ptr<Background>> &all() {
@@ -166,7 +166,7 @@ Why Background::obstacle() const {
 
 long Background::vote() {
   const std::lock_guard lock(mutex_);
-  return vote_ = calls_ + calls_before_vote;
+  return vote_ = starts_ + starts_before_vote;
 }
 
 void Background::announce(coll_comm *made, Why why, long last_forwarded) {
@@ -194,20 +194,24 @@ void Background::run() {
       const long own = vote();
       if (!messages.allgather(&own, votes.data(), sizeof own)) coll_comm_free(std::exchange(made, nullptr));
     }
-    announce(made, made != nullptr ? Why::count_ : Why::refused, std::ranges::max(votes));
+    announce(made, made != nullptr ? Why::count_ : Why::refused, made != nullptr ? std::ranges::max(votes) : 0);
   }
   finished_.store(true, std::memory_order_release);
 }
 
-bool Background::is_over(bool may_wait) {
+bool Background::is_over_for_start() {
   std::unique_lock lock(mutex_);
-  calls_++;
-  while (!announced_.load(std::memory_order_relaxed) && (may_wait || (vote_ >= 0 && calls_ > vote_))) {
+  starts_++;
+  while (!announced_.load(std::memory_order_relaxed) && vote_ >= 0 && starts_ > vote_) {
     lock.unlock();
     let_others_run();
     lock.lock();
   }
-  return announced_.load(std::memory_order_relaxed) && (made_ == nullptr || calls_ > last_forwarded_);
+  return announced_.load(std::memory_order_relaxed) && starts_ > last_forwarded_;
+}
+
+void Background::wait() {
+  while (!announced_.load(std::memory_order_acquire)) let_others_run();
 }
 
 coll_comm *Background::release_communicator() {

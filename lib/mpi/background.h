@@ -3,17 +3,19 @@
 //
 // The start of a non-blocking collective must not wait for peers: a peer may reach its own start only after it received
 // a message that this rank has not sent yet. So the first start on a communicator only begins an agreement, and
-// collectives are forwarded until it has ended. At the end all ranks must switch to libcoll with the same call:
+// starts are forwarded until it has ended. At the end all ranks must switch to libcoll with the same start:
 //
 //  1. With its first call every rank posts an MPI_Iallgather on the communicator, which informs all ranks about all
 //     others. It has the same place among the communicator's collectives on every rank. Everything later uses messages
 //     on a communicator of the shim, so it never comes between the program's collectives.
 //  2. A thread of each rank creates libcoll's communicator (agreement.h).
-//  3. Each rank votes for a call: a few calls after its latest one. The highest vote is the last call that is forwarded.
-//     A rank that reaches its own vote before it knows the others' waits there. Votes are sent inside any MPI call, so
-//     this wait does not depend on what peers do in their programs, and there is no deadlock.
+//  3. Each rank votes for a start: a few starts after its latest one. The highest vote is the last start that is
+//     forwarded. A rank that reaches its own vote before it knows the others' waits there. Votes are sent inside any MPI
+//     call, so this wait does not depend on what peers do in their programs, and there is no deadlock.
 //
-// A blocking collective may wait for its peers: it waits for the end of the agreement.
+// A blocking collective may wait for its peers: it waits for the end of the agreement, and is served. So which calls are
+// served depends on the order of the starts alone: MPI requires the same order of all collectives on every rank, but its
+// libraries run programs in which a rank starts one before a barrier and another rank after it.
 #pragma once
 
 #include "mpi/communicators.h"
@@ -37,10 +39,13 @@ class Background {
   Background(const Background &) = delete;
   Background &operator=(const Background &) = delete;
 
-  // Counts a call. Returns whether the agreement has ended and this call comes after the last forwarded one, or there
-  // is no libcoll communicator. `may_wait`: the call returns only after the agreement has ended.
-  bool is_over(bool may_wait);
-  // Once it is over: the libcoll communicator, now owned by the caller; NULL if there is none, for the reason why().
+  // Counts a start. Returns whether the agreement has ended and this start comes after the last forwarded one, or there
+  // is no libcoll communicator.
+  bool is_over_for_start();
+  // Waits for the end of the agreement.
+  void wait();
+  // Once it has ended, to be called once: the libcoll communicator, now owned by the caller; NULL if there is none, for
+  // the reason why().
   coll_comm *release_communicator();
   Why why() const { return why_; }
 
@@ -81,12 +86,12 @@ class Background {
   std::thread thread_;
 
   std::mutex mutex_;  // guards the members below
-  long calls_ = 0;
+  long starts_ = 0;
   long vote_ = -1;  // -1: has not voted
   std::atomic<bool> announced_ = false;
   std::atomic<bool> first_round_over_ = false;
   std::atomic<bool> finished_ = false;  // the thread has finished its work
-  long last_forwarded_ = 0;
+  long last_forwarded_ = 0;             // start; 0 if there is no libcoll communicator
   Why why_ = Why::refused;
   coll_comm *made_ = nullptr;
 };

@@ -238,7 +238,6 @@ void fill(Communicator *communicator, Agreement agreement) {
   communicator->coll = agreement.coll;
   communicator->nodes = std::move(agreement.nodes);
   communicator->why = agreement.why;
-  communicator->agreement_state = AgreementState::decided;
   coll_comm *coll = communicator->nodes != nullptr ? communicator->nodes->intra_node().coll() : communicator->coll;
   if (coll != nullptr) coll_comm_set_progress(coll, drive_mpi_progress, nullptr);
 }
@@ -288,18 +287,17 @@ Communicator *get_or_create(MPI_Comm comm, int root, Make make) {
   return communicator;
 }
 
-// Counts a call on a communicator whose ranks agree in the background.
-Why wait_for_background(Communicator &communicator, bool may_wait) {
-  if (!communicator.background->is_over(may_wait)) return Why::agreement;
-  const std::shared_ptr<Background> background = std::exchange(communicator.background, nullptr);
-  coll_comm *made = background->release_communicator();
-  if (made == nullptr) {
-    communicator.why = background->why();
-    communicator.agreement_state = AgreementState::blocking_only;
-    return communicator.why;
+// Takes the outcome of an agreement in the background that has ended. Returns whether there is a libcoll communicator.
+bool take_outcome(Communicator &communicator) {
+  if (communicator.coll != nullptr) return true;
+  if (coll_comm *made = communicator.background->release_communicator(); made != nullptr) {
+    fill(&communicator, {made, nullptr, true, Why::refused});
+    return true;
   }
-  fill(&communicator, {made, nullptr, true, Why::refused});
-  return Why::count_;
+  communicator.why = communicator.background->why();
+  communicator.background.reset();
+  communicator.agreement_state = AgreementState::blocking_only;
+  return false;
 }
 
 std::uint64_t forwarded_in_all(int collective, std::size_t why) {
@@ -374,19 +372,25 @@ Why why_without_state(MPI_Comm comm) {
 }
 
 Why admit_locally(Communicator &communicator) {
-  return communicator.agreement_state == AgreementState::blocking_only ? communicator.why
-                                                                       : wait_for_background(communicator, false);
+  if (communicator.agreement_state == AgreementState::blocking_only) return communicator.why;
+  if (!communicator.background->is_over_for_start()) return Why::agreement;
+  if (!take_outcome(communicator)) return communicator.why;
+  communicator.background.reset();
+  communicator.agreement_state = AgreementState::decided;
+  return Why::count_;
 }
 
 Why admit(MPI_Comm comm, Communicator &communicator) {
-  if (communicator.agreement_state == AgreementState::in_background)
-    if (const Why why = wait_for_background(communicator, true);
-        communicator.agreement_state != AgreementState::blocking_only)
-      return why;
+  if (communicator.coll != nullptr) return Why::count_;
+  if (communicator.agreement_state == AgreementState::in_background) {
+    communicator.background->wait();
+    if (take_outcome(communicator)) return Why::count_;
+  }
   const InsideShim guard;
   Agreement agreement = agree(comm, communicator.rank, communicator.ranks, true);
   if (!agreement.lasting) return agreement.why;
   fill(&communicator, std::move(agreement));
+  communicator.agreement_state = AgreementState::decided;
   return communicator.intercepts() ? Why::count_ : communicator.why;
 }
 

@@ -126,7 +126,7 @@ struct Tally {
 // How far the ranks of a communicator have agreed.
 enum class AgreementState : std::uint8_t {
   decided,        // the decision is final
-  in_background,  // they agree while the program continues (background.h)
+  in_background,  // they agree while the program continues, or starts are still forwarded after that (background.h)
   blocking_only   // non-blocking collectives are forwarded; the first blocking one agrees about the blocking ones
 };
 
@@ -178,8 +178,8 @@ Communicator *acquire(MPI_Comm comm, int root);
 Communicator *acquire_locally(MPI_Comm comm, int root);
 
 // Whether the next call on a communicator without a final decision is served: Why::count_, or why it is forwarded. Call
-// it exactly once for each collective call, blocking or not, because calls are counted. admit() may be collective,
-// admit_locally() is local.
+// admit_locally(), which is local, exactly once for each start of a non-blocking collective, because starts are counted;
+// admit(), for blocking collectives, may be collective.
 Why admit(MPI_Comm comm, Communicator &communicator);
 Why admit_locally(Communicator &communicator);
 

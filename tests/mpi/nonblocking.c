@@ -229,6 +229,23 @@ static void check_many_communicators(void) {
   }
 }
 
+/* Rank 0 starts a collective before a barrier, the others after it. MPI forbids it, and its libraries do it. `starts`: that
+   the communicator has had before, so that the ranks agree to use libcoll earlier or later. */
+static void check_other_order(int starts) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  for (int i = 0; i < starts + rounds; i++) {
+    int in = world_rank + i, out = -1;
+    MPI_Request request;
+    if (i >= starts && world_rank != 0) MPI_Barrier(comm);
+    MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_MIN, comm, &request);
+    if (i >= starts && world_rank == 0) MPI_Barrier(comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(out == i, "start %d: the smallest is %d", i, out);
+  }
+  MPI_Comm_free(&comm);
+}
+
 /* MPI forbids to cancel them; the request completes all the same. */
 static void check_cancel(MPI_Comm comm) {
   int in = world_rank, out = -1;
@@ -260,6 +277,7 @@ int main(int argc, char **argv) {
   check_freed();
   check_short_lived();
   check_many_communicators();
+  for (int starts = 1; starts < 10; starts++) check_other_order(starts);
   check_cancel(comm);
   /* Communicators on which the first collective is blocking, and others of one rank. */
   MPI_Barrier(MPI_COMM_WORLD);

@@ -53,6 +53,14 @@ class Compare(unittest.TestCase):
         self.assertEqual(verdict(ended(), ended(served=0)), run.FAILS)
         self.assertEqual(verdict(ended(), ended(results=[])), run.SILENT)
 
+    def test_a_test_that_fails_without_the_shim_may_pass_with_it(self):
+        tests = Program("name", "package", ("program",), "openmpi", r"PASSED|FAILED", failures="^FAILED$")
+        some, more = ended(results=["PASSED", "FAILED"]), ended(results=["FAILED"] * 2)
+        self.assertEqual(run.verdict(tests, some, ended(results=["PASSED"] * 2))[0], run.WITHOUT)
+        self.assertEqual(run.verdict(tests, some, some)[0], run.SAME)
+        self.assertEqual(run.verdict(tests, some, more)[0], run.OTHER)
+        self.assertEqual(run.verdict(tests, ended(results=["PASSED"] * 2), some)[0], run.OTHER)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -18,6 +18,7 @@ class Program:
     mpi: str                 # that the program is linked with: mpirun.LAUNCHERS
     results: str             # a regular expression of what is a result; groups, if any, are what counts
     inputs: tuple = ()       # files in inputs/
+    failures: str = ""       # those results that say that the program, a test, has failed
     tolerance: float = 0.0   # of numbers in results, relative; ranks add in another order with libcoll
     ranks: int | None = None  # another number than the others
     data: str = ""           # files that it expects in its directory: a pattern of paths
@@ -66,15 +67,16 @@ def scalapack(mpi):
     ranks = 4 if mpi == "openmpi" or len(os.sched_getaffinity(0)) >= 4 else 2
     verdicts = r"(\d+ tests (?:completed|skipped).*)|\b(PASSED|FAILED|passed|failed|SUSPECT)\b"
     paths = glob.glob(f"{directory}/x[a-z]*") + glob.glob(f"{directory}/PBLAS/*tst")
+    failures = r"^(?:FAILED|failed|SUSPECT)$|^[1-9]\d* tests .* failed"
     return [Program(f"scalapack {os.path.basename(path)}", "scalapack-mpi-test", (path,), mpi, verdicts, ranks=ranks,
-                    data=f"{os.path.dirname(path)}/*.dat")
+                    data=f"{os.path.dirname(path)}/*.dat", failures=failures)
             for path in sorted(paths)]
 
 
 def python(name, module, script, lines):
     """A script, on a matrix of laplacian.py, whose results begin with these words. Debian's modules are linked with Open MPI."""
     return Program(name, f"python3-{module}", ("python3", script), "openmpi", rf"^(?:{lines}): .*$",
-                   (script, "laplacian.py"), 1e-7, module=module)
+                   (script, "laplacian.py"), tolerance=1e-7, module=module)
 
 
 def mpi4py_suite(sources):
@@ -90,17 +92,17 @@ def programs(mpi4py=None):
     """Returns all programs, installed or not. `mpi4py`: the directory of its sources, with its tests."""
     made = [
         Program("lammps", "lammps", ("lmp", "-in", "melt.lammps"), "openmpi", rf"^ +\d+(?: +{NUMBER}){{5}} *$",
-                ("melt.lammps",), 1e-6),
+                ("melt.lammps",), tolerance=1e-6),
         Program("cp2k", "cp2k", ("cp2k.psmp", "-i", "water.cp2k"), "openmpi",
-                r"^ ENERGY\| Total FORCE_EVAL.*$|^ MD\| (?:Conserved|Potential|Kinetic).*$", ("water.cp2k",), 1e-7),
+                r"^ ENERGY\| Total FORCE_EVAL.*$|^ MD\| (?:Conserved|Potential|Kinetic).*$", ("water.cp2k",), tolerance=1e-7),
         Program("espresso", "quantum-espresso", ("pw.x", "-in", "silicon.pw"), "openmpi",
                 r"^! +total energy.*$|^ +Total force = +\S+|^ +atom +\d+ type.*$|^ +total +stress .*$",
-                ("silicon.pw", "si.gth"), 1e-6),
+                ("silicon.pw", "si.gth"), tolerance=1e-6),
         python("petsc", "petsc4py", "poisson.py", "jacobi|bjacobi|asm"),
         python("slepc", "slepc4py", "eigenvalues.py", "krylovschur|arnoldi|lobpcg"),
     ]
     for mpi in ("openmpi", "mpich"):
         made.append(Program("nwchem", f"nwchem-{mpi}", (f"nwchem.{mpi}", "water.nwchem"), mpi,
-                            r"^ +(?:Total \w+ energy|.*MP2 energy).*$", ("water.nwchem",), 1e-7))
+                            r"^ +(?:Total \w+ energy|.*MP2 energy).*$", ("water.nwchem",), tolerance=1e-7))
         made += scalapack(mpi)
     return made + ([mpi4py_suite(mpi4py)] if mpi4py else [])

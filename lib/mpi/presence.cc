@@ -14,8 +14,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <utility>
@@ -64,13 +66,27 @@ pid_t hydra_proxy() {
   return 0;
 }
 
+std::string text_of(const char *variable) {
+  const char *text = std::getenv(variable);
+  return text != nullptr ? text : "";
+}
+
+// The pid namespace of this process; 0 if it is not known.
+ino_t pid_namespace() {
+  struct stat file {};
+  return stat("/proc/self/ns/pid", &file) == 0 ? file.st_ino : 0;
+}
+
 bool starts_with_pmix() {
   mpi_library();  // sets over_open_mpi for the standard ABI
   return over_open_mpi;
 }
 
+// Launchers number their jobs by process ids, which are the same in many containers, and containers with the host's
+// network have the same abstract sockets. So the name contains the address of PMIx's server, or hydra's pid namespace, as
+// well.
 struct Job {
-  std::string name;  // empty: not known
+  std::string name;  // unique on this machine; empty: not known
   int local_rank, local_ranks;
 
   // The launcher of the library in use comes first: the variables of the other one may be those of an outer launcher.
@@ -80,14 +96,14 @@ struct Job {
     return !first.name.empty() ? first : pmix_first ? of_hydra() : of_pmix();
   }
   static Job of_pmix() {
-    const char *name = std::getenv("PMIX_NAMESPACE");
-    return {name != nullptr ? name : "", number_of("OMPI_COMM_WORLD_LOCAL_RANK"),
-            number_of("OMPI_COMM_WORLD_LOCAL_SIZE")};
+    const std::string name = text_of("PMIX_NAMESPACE");
+    return {name.empty() ? "" : name + '/' + text_of("PMIX_SERVER_URI2") + text_of("PMIX_SERVER_URI21"),
+            number_of("OMPI_COMM_WORLD_LOCAL_RANK"), number_of("OMPI_COMM_WORLD_LOCAL_SIZE")};
   }
   static Job of_hydra() {
     const int rank = number_of("MPI_LOCALRANKID"), ranks = number_of("MPI_LOCALNRANKS");
     const pid_t proxy = ranks > 1 ? hydra_proxy() : 0;
-    return {proxy > 0 ? "hydra." + std::to_string(proxy) : "", rank, ranks};
+    return {proxy > 0 ? "hydra/" + std::to_string(pid_namespace()) + '/' + std::to_string(proxy) : "", rank, ranks};
   }
   bool shared() const { return !name.empty() && local_ranks > 1 && local_rank >= 0 && local_rank < local_ranks; }
 };
@@ -98,7 +114,7 @@ const Job &job() {
 }
 
 // The address of a rank's socket: an abstract name, or a file in COLL_RENDEZVOUS_DIR, which ranks in several network
-// namespaces need.
+// namespaces need. It contains a digest of the job's name, which may be too long, or contain what a file name cannot.
 struct Address {
   sockaddr_un name{};
   socklen_t length = 0;
@@ -109,8 +125,8 @@ struct Address {
     const char *directory = coll_setting("COLL_RENDEZVOUS_DIR");
     is_file = directory != nullptr && directory[0] != '\0';
     const std::string text = std::string(is_file ? directory : "") + (is_file ? "/" : "") + "libcoll-mpi." +
-                             coll_version() + '.' + std::to_string(getuid()) + '.' + job().name + '.' +
-                             std::to_string(local_rank);
+                             coll_version() + '.' + std::to_string(getuid()) + '.' +
+                             std::to_string(std::hash<std::string>()(job().name)) + '.' + std::to_string(local_rank);
     const std::size_t at = is_file ? 0 : 1;
     if (at + text.size() >= sizeof name.sun_path) return;
     std::memcpy(name.sun_path + at, text.data(), text.size());

@@ -71,6 +71,18 @@ def write_agent(path, nodes):
     os.chmod(path, 0o755)
 
 
+def in_container(directory):
+    """Returns a function from a launcher, the words before its options, to what starts it in a container with the
+    network of this machine, as its first process: so process ids are the same in each container. `directory`: where
+    Open MPI keeps its files."""
+    words = ["unshare", "--mount", "--pid", "--propagation", "private", "--fork", "--kill-child", "--mount-proc"]
+    tried = subprocess.run([*words, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        raise Unavailable(f"no pid namespaces: {tried.stderr.strip()}")
+    script = 'mount -t tmpfs tmpfs /dev/shm && TMPDIR=$0 exec "$@"'
+    return lambda launcher: [*words, "sh", "-c", script, directory, *launcher]
+
+
 @contextlib.contextmanager
 def open_mpi(ranks_of_nodes):
     """Nodes with so many ranks each. Yields a function from an mpirun, the words before its options, to what starts it

@@ -9,6 +9,7 @@ survive  the last rank ends: each of the others prints "passed"
 aborts the program ends with a message of the shim (--says), and names no call that it did not make
 overdue  one rank, --without, has no shim on a node of its own: the others wait, and the log says for what
 lacks  one rank, --without (the first or the last), has no shim: all name it, and the program passes on MPI alone
+containers  two jobs at once, each in a container with the machine's network, pass, and both are served
 between  another tool stands before the shim and one behind it: the first sees all calls, the second the forwarded ones
 statistics  COLL_STATS counts all calls, intercepted and forwarded
 waits  COLL_STATS counts all waits for collectives, as many as the program prints
@@ -23,7 +24,9 @@ wrong  the program belongs to the other MPI library: a message reports that
 imported  the same of a library that a scripting language loads out of the global scope
 """
 import argparse
+import concurrent.futures
 import contextlib
+import copy
 import json
 import os
 import pathlib
@@ -40,7 +43,7 @@ import namespaces
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["run", "diff", "dies", "survive", "aborts", "lacks", "overdue", "between", "statistics", "waits", "mapped", "failed",
+    parser.add_argument("mode", choices=["run", "diff", "dies", "survive", "aborts", "lacks", "overdue", "containers", "between", "statistics", "waits", "mapped", "failed",
                                          "forwarded", "off", "programs", "whole", "alone", "wrong", "imported"])
     parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
     parser.add_argument("--launcher", required=True)
@@ -75,13 +78,9 @@ def on_nodes(options):
     if not options.nodes:
         yield
         return
-    try:
-        with namespaces.open_mpi(list(map(int, options.nodes.split(",")))) as start:
-            options.start = start
-            yield
-    except namespaces.Unavailable as reason:
-        print(f"skipped: {reason}")
-        sys.exit(77)
+    with namespaces.open_mpi(list(map(int, options.nodes.split(",")))) as start:
+        options.start = start
+        yield
 
 
 def preload(*libraries):
@@ -175,6 +174,20 @@ def check_survive(options, result):
     if result[0] is None or result[1].splitlines().count("passed") != options.ranks - 1:
         fail("not all other ranks passed", result)
     check_names_no_other_call(result)
+
+
+def check_containers(options, settings):
+    """Several times, since the two may start one after the other."""
+    for _ in range(4):
+        with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor() as threads:
+            jobs = []
+            for _ in range(2):
+                job = copy.copy(options)
+                job.start = namespaces.in_container(stack.enter_context(tempfile.TemporaryDirectory()))
+                jobs.append(threads.submit(launch, job, settings))
+            for job in jobs:
+                check_passed(job.result())
+                check_taken(options, job.result())
 
 
 def twice_alike(options, settings):
@@ -305,8 +318,12 @@ def main():
     if options.needs and not os.path.exists(options.needs):
         print(f"skipped: this machine has no {options.needs}")
         sys.exit(77)
-    with on_nodes(options):
-        check_result(options)
+    try:
+        with on_nodes(options):
+            check_result(options)
+    except namespaces.Unavailable as reason:
+        print(f"skipped: {reason}")
+        sys.exit(77)
 
 
 def check_result(options):
@@ -343,6 +360,8 @@ def check_result(options):
         named = f"the process with local rank {0 if options.without == 'first' else options.ranks - 1} "
         if result[2].count(named) != options.ranks - 1:
             fail("not all ranks name the one without the shim", result)
+    elif options.mode == "containers":
+        check_containers(options, settings)
     elif options.mode == "overdue":
         result = launch(options, settings, lacks=options.without)
         check_says(options, result)

@@ -3,6 +3,7 @@
 
 #include "mpi/agreement.h"
 #include "mpi/background.h"
+#include "mpi/choice.h"
 #include "mpi/datatypes.h"
 #include "mpi/devices.h"
 #include "mpi/ending.h"
@@ -132,6 +133,7 @@ void open() {
   if (!mpi_is_running()) return;
   const InsideShim guard;
   find_devices();
+  choice_of("COLL_HEAP", {"off", "shared"}, "the heap uses private memory");
   has_own_objects = create_own_objects();
   requests_work = has_own_objects && start_requests();
   int rank = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/devices.h"
 
+#include "mpi/choice.h"
 #include "mpi/log.h"
-
-#include <coll/shim.h>
 
 #include <atomic>
 #include <cstring>
@@ -105,10 +104,11 @@ bool any_runtime() {
 }  // namespace
 
 void find_devices() {
-  const char *choice = coll_setting("COLL_DEVICE_MEMORY");
-  if (choice != nullptr && std::strcmp(choice, "off") == 0) return;
+  enum { automatic, on, off };
+  const int choice = choice_of("COLL_DEVICE_MEMORY", {"auto", "on", "off"}, "it is taken as auto");
+  if (choice == off) return;
   look_for_runtimes();
-  has_devices = any_runtime() || any_device_file() || (choice != nullptr && std::strcmp(choice, "on") == 0);
+  has_devices = any_runtime() || any_device_file() || choice == on;
 }
 
 const DeviceRuntime *runtime_of(const void *at) {

@@ -42,7 +42,8 @@ int requested_node_size() {
   const char *end = text + std::strlen(text);
   const auto [stopped, error] = std::from_chars(text, end, size);
   if (error == std::errc() && stopped == end && size > 0) return size;
-  log_line("COLL_NODE_SIZE='%s' is not a number of ranks per node; use 1 or more, or unset it", text);
+  if (rank_in_job() <= 0)
+    warn_once("COLL_NODE_SIZE='%s' is not a number of ranks per node; use 1 or more, or unset it", text);
   return -1;
 }
 

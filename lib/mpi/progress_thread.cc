@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/progress_thread.h"
 
+#include "mpi/choice.h"
 #include "mpi/signal_free_thread.h"
-
-#include <coll/shim.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <sys/prctl.h>
 
 namespace coll::shim {
@@ -25,8 +23,7 @@ constexpr microseconds first_nap{100};
 }  // namespace
 
 bool wants_progress_thread() {
-  const char *choice = coll_setting("COLL_PROGRESS");
-  return choice != nullptr && std::strcmp(choice, "thread") == 0;
+  return choice_of("COLL_PROGRESS", {"calls", "thread"}, "collectives progress inside MPI calls only") == 1;
 }
 
 bool ProgressThread::start() {

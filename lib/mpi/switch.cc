@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/switch.h"
 
-#include <coll/shim.h>
+#include "mpi/choice.h"
 
-#include <cstring>
+#include <coll/shim.h>
 
 namespace coll::shim {
 
 const char *switched_off() {
   static const char *const why = [] {
-    const char *choice = coll_setting("COLL_MPI");
-    if (choice != nullptr && std::strcmp(choice, "off") == 0) return "COLL_MPI=off";
+    const int choice = choice_of("COLL_MPI", {"on", "off"}, "all collectives are forwarded to MPI");
+    if (choice != 0) return choice > 0 ? "COLL_MPI=off" : "the value of COLL_MPI";
     return coll_program_is_served() != 0 ? nullptr : "COLL_PROGRAMS leaves this program alone";
   }();
   return why;

@@ -170,8 +170,8 @@ def check_dies(options, settings):
 
 def check_survive(options, result):
     """The exit status says nothing: MPICH's launcher returns 1 for a rank that ends with 0 and without MPI_Finalize if it
-    learns this before it sees the end of the rank's PMI connection."""
-    if result[0] is None or result[1].splitlines().count("passed") != options.ranks - 1:
+    learns this before it sees the end of the rank's PMI connection. It may put the line of one rank into another's."""
+    if result[0] is None or result[1].count("passed") != options.ranks - 1:
         fail("not all other ranks passed", result)
     check_names_no_other_call(result)
 

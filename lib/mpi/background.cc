@@ -166,7 +166,7 @@ Why Background::obstacle() const {
 
 long Background::vote() {
   const std::lock_guard lock(mutex_);
-  return vote_ = starts_ + starts_before_vote;
+  return vote_ = starts_ + (is_waiting_ ? 0 : starts_before_vote);
 }
 
 void Background::announce(coll_comm *made, Why why, long last_forwarded) {
@@ -211,6 +211,10 @@ bool Background::is_over_for_start() {
 }
 
 void Background::wait() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_waiting_ = true;
+  }
   while (!announced_.load(std::memory_order_acquire)) let_others_run();
 }
 

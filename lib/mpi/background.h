@@ -9,9 +9,10 @@
 //     others. It has the same place among the communicator's collectives on every rank. Everything later uses messages
 //     on a communicator of the shim, so it never comes between the program's collectives.
 //  2. A thread of each rank creates libcoll's communicator (agreement.h).
-//  3. Each rank votes for a start: a few starts after its latest one. The highest vote is the last start that is
-//     forwarded. A rank that reaches its own vote before it knows the others' waits there. Votes are sent inside any MPI
-//     call, so this wait does not depend on what peers do in their programs, and there is no deadlock.
+//  3. Each rank votes for a start: a few starts after its latest one, or that one if it waits in a blocking collective.
+//     The highest vote is the last start that is forwarded. A rank that reaches its own vote before it knows the others'
+//     waits there. Votes are sent inside any MPI call, so this wait does not depend on what peers do in their programs,
+//     and there is no deadlock.
 //
 // A blocking collective may wait for its peers: it waits for the end of the agreement, and is served. So which calls are
 // served depends on the order of the starts alone: MPI requires the same order of all collectives on every rank, but its
@@ -87,7 +88,8 @@ class Background {
 
   std::mutex mutex_;  // guards the members below
   long starts_ = 0;
-  long vote_ = -1;  // -1: has not voted
+  bool is_waiting_ = false;  // in wait()
+  long vote_ = -1;           // -1: has not voted
   std::atomic<bool> announced_ = false;
   std::atomic<bool> first_round_over_ = false;
   std::atomic<bool> finished_ = false;  // the thread has finished its work

@@ -41,13 +41,11 @@ void op_free(Next next, Int *op, Int *ierror) {
 // MPI_IPROBE, MPI_IMPROBE and MPI_WIN_TEST. In every compiler .false. is 0.
 template <typename Next, typename... Arguments>
 void poll(Since kind, Next next, const Int *flag, Int *ierror, Arguments... arguments) {
-  Int error = MPI_SUCCESS;
-  next(arguments..., &error);
-  if (error == MPI_SUCCESS)
-    after_poll(kind, *flag != 0, [&] {
-      next(arguments..., &error);
-      return error != MPI_SUCCESS || *flag != 0;
-    });
+  const Int error = coll::shim::poll(kind, flag, [&] {
+    Int code = MPI_SUCCESS;
+    next(arguments..., &code);
+    return code;
+  });
   if (ierror != nullptr) *ierror = error;
 }
 

@@ -14,7 +14,7 @@ namespace coll::shim {
   X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv)      \
   X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)                  \
   X(Comm_free) X(Comm_disconnect) X(Intercomm_merge)                                                   \
-  X(Iprobe) X(Improbe) X(Win_test) X(Isend) X(Issend) X(Irsend) X(Ibsend) X(Bsend)                           \
+  X(Iprobe) X(Improbe) X(Win_test) X(Isend) X(Issend) X(Irsend) X(Ibsend) X(Bsend)                     \
   COLL_SHIM_INTERCEPTED_LARGE(X) COLL_SHIM_STARTED(X)                                                  \
   COLL_SHIM_EDGES(X) COLL_SHIM_WAITS(X) COLL_SHIM_PERSISTENT(X) COLL_SHIM_INITS_LARGE(X)
 

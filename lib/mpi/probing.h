@@ -10,6 +10,7 @@
 // barrier after an MPI_Isend first lets MPI send what it has queued.
 #pragma once
 
+#include "mpi/handles.h"
 #include "mpi/progress.h"
 
 #include <atomic>
@@ -51,28 +52,30 @@ inline void flush_sends() {
   drive_mpi_progress(nullptr);
 }
 
-// Called after a probe or a test of a window (`poll`: its bit); `has_found`: it has found something. `again()` repeats it
-// and returns whether it has found something or failed. There are several attempts because MPI accepts a limited number
-// of messages at once, and more of them, which yield the processor, while the program receives what it finds, because
-// senders queue the messages that do not fit.
-template <typename Again>
-void after_poll(Since poll, bool has_found, Again again) {
-  if ((served_since.load(std::memory_order_relaxed) & poll) == 0) [[likely]]
-    return;
-  if (has_found) {
-    if ((found_since_served.load(std::memory_order_relaxed) & poll) == 0)
-      found_since_served.fetch_or(poll, std::memory_order_relaxed);
-    return;
+// Makes a probe or a test of a window (`kind`: its bit) by `call()`, which sets `*flag`, and repeats it as described above;
+// returns its last error code. There are several attempts because MPI accepts a limited number of messages at once, and
+// more of them, which yield the processor, while the program receives what it finds, because senders queue the messages
+// that do not fit.
+template <typename Call>
+int poll(Since kind, const int *flag, Call call) {
+  int result = call();
+  if (result != MPI_SUCCESS || (served_since.load(std::memory_order_relaxed) & kind) == 0) [[likely]]
+    return result;
+  const bool has_found = (found_since_served.load(std::memory_order_relaxed) & kind) != 0;
+  if (*flag != 0) {
+    if (!has_found) found_since_served.fetch_or(kind, std::memory_order_relaxed);
+    return result;
   }
   constexpr int few = 4, many = 64;
-  const int attempts = (found_since_served.load(std::memory_order_relaxed) & poll) != 0 ? many : few;
-  for (int i = 0; i < attempts; i++) {
+  for (int i = 0; i < (has_found ? many : few); i++) {
     if (i >= few) std::this_thread::yield();
     drive_mpi_progress(nullptr);
-    if (again()) return;
+    result = call();
+    if (result != MPI_SUCCESS || *flag != 0) return result;
   }
-  found_since_served.fetch_and(~poll, std::memory_order_relaxed);
-  served_since.fetch_and(~poll, std::memory_order_relaxed);
+  found_since_served.fetch_and(~kind, std::memory_order_relaxed);
+  served_since.fetch_and(~kind, std::memory_order_relaxed);
+  return result;
 }
 
 }  // namespace coll::shim

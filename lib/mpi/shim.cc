@@ -158,27 +158,15 @@ int MPI_Op_free(MPI_Op *op) {
 }
 
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
-  const auto probe = [&] { return mpi_library().next.Iprobe(source, tag, comm, flag, status); };
-  int result = probe();
-  if (result == MPI_SUCCESS)
-    after_poll(since_probe, *flag != 0, [&] { return (result = probe()) != MPI_SUCCESS || *flag != 0; });
-  return result;
+  return poll(since_probe, flag, [&] { return mpi_library().next.Iprobe(source, tag, comm, flag, status); });
 }
 
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
-  const auto probe = [&] { return mpi_library().next.Improbe(source, tag, comm, flag, message, status); };
-  int result = probe();
-  if (result == MPI_SUCCESS)
-    after_poll(since_probe, *flag != 0, [&] { return (result = probe()) != MPI_SUCCESS || *flag != 0; });
-  return result;
+  return poll(since_probe, flag, [&] { return mpi_library().next.Improbe(source, tag, comm, flag, message, status); });
 }
 
 int MPI_Win_test(MPI_Win window, int *flag) {
-  const auto test = [&] { return mpi_library().next.Win_test(window, flag); };
-  int result = test();
-  if (result == MPI_SUCCESS)
-    after_poll(since_window_test, *flag != 0, [&] { return (result = test()) != MPI_SUCCESS || *flag != 0; });
-  return result;
+  return poll(since_window_test, flag, [&] { return mpi_library().next.Win_test(window, flag); });
 }
 
 int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {

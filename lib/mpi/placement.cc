@@ -2,6 +2,7 @@
 #include "mpi/placement.h"
 
 #include "mpi/library.h"
+#include "mpi/linux_namespace.h"
 #include "mpi/log.h"
 #include "mpi/overdue.h"
 #include "mpi/presence.h"
@@ -16,7 +17,6 @@
 #include <cstring>
 #include <optional>
 #include <random>
-#include <sys/stat.h>
 #include <type_traits>
 #include <vector>
 
@@ -61,11 +61,7 @@ struct HostIdentity {
   std::uint64_t pid_namespace, network_namespace;  // 0: unknown
 
   static HostIdentity of_process() {
-    const auto number = [](const char *path) {
-      struct stat of_namespace;
-      return stat(path, &of_namespace) == 0 ? of_namespace.st_ino : 0;
-    };
-    return {running_kernel(), number("/proc/self/ns/pid"), number("/proc/self/ns/net")};
+    return {running_kernel(), namespace_number("/proc/self/ns/pid"), namespace_number("/proc/self/ns/net")};
   }
   bool shares_node_with(const HostIdentity &other) const {
     const auto common = [](std::uint64_t a, std::uint64_t b) { return a != 0 && a == b; };

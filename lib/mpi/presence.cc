@@ -3,6 +3,7 @@
 
 #include "mpi/handles.h"
 #include "mpi/library.h"
+#include "mpi/linux_namespace.h"
 #include "mpi/switch.h"
 
 #include <coll/coll.h>
@@ -17,7 +18,6 @@
 #include <functional>
 #include <string>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <utility>
@@ -71,12 +71,6 @@ std::string text_of(const char *variable) {
   return text != nullptr ? text : "";
 }
 
-// The pid namespace of this process; 0 if it is not known.
-ino_t pid_namespace() {
-  struct stat file {};
-  return stat("/proc/self/ns/pid", &file) == 0 ? file.st_ino : 0;
-}
-
 bool starts_with_pmix() {
   mpi_library();  // sets over_open_mpi for the standard ABI
   return over_open_mpi;
@@ -103,7 +97,8 @@ struct Job {
   static Job of_hydra() {
     const int rank = number_of("MPI_LOCALRANKID"), ranks = number_of("MPI_LOCALNRANKS");
     const pid_t proxy = ranks > 1 ? hydra_proxy() : 0;
-    return {proxy > 0 ? "hydra/" + std::to_string(pid_namespace()) + '/' + std::to_string(proxy) : "", rank, ranks};
+    const std::uint64_t space = namespace_number("/proc/self/ns/pid");
+    return {proxy > 0 ? "hydra/" + std::to_string(space) + '/' + std::to_string(proxy) : "", rank, ranks};
   }
   bool shared() const { return !name.empty() && local_ranks > 1 && local_rank >= 0 && local_rank < local_ranks; }
 };

@@ -84,7 +84,6 @@ def verdict(program, without, ours):
         return failed, ours.last_lines()
     if not ours.served:
         return FAILS, [f"libcoll served none of its calls: {ours.reasons}"]
-    difference = []
     if len(without.results) != len(ours.results):
         difference = [f"{len(without.results)} results without, {len(ours.results)} with the shim"]
     elif without.status != ours.status:
@@ -92,12 +91,12 @@ def verdict(program, without, ours):
     else:
         unlike = [(one, other) for one, other in zip(without.results, ours.results) if not same(program, one, other)]
         difference = [line for one, other in unlike[:5] for line in (f"without: {one}", f"with:    {other}")]
+    if not difference:
+        return SAME, []
     failed = without.failed(program)
-    if difference and failed and ours.failed(program) <= failed:
+    if failed and ours.failed(program) <= failed:
         return WITHOUT, [f"{failed} failures without, {ours.failed(program)} with the shim"]
-    if difference:
-        return OTHER, difference
-    return SAME, []
+    return OTHER, difference
 
 
 def check(program, options):
@@ -116,10 +115,8 @@ def check(program, options):
     ours = run(program, shim, ranks, options.timeout)
     found, why = verdict(program, without, ours)
     # Some programs hang in some runs.
-    for _ in range(AGAIN if ours.status is None else 0):
-        if run(program, None, ranks, options.timeout).status is None:
-            found, why = WITHOUT, ["exceeds the time limit, in some runs without the shim, too"]
-            break
+    if ours.status is None and any(run(program, None, ranks, options.timeout).status is None for _ in range(AGAIN)):
+        found, why = WITHOUT, ["exceeds the time limit, in some runs without the shim, too"]
     return {**report, "verdict": found, "why": why, "seconds": [round(without.seconds, 2), round(ours.seconds, 2)],
             "served": ours.served, "forwarded": ours.forwarded, "reasons": ours.reasons}
 
